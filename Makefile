@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 3600
 CHECK_SECONDS ?= 1
 
 .DEFAULT_GOAL := all
-.PHONY: all arm64 deps demo test test-arm64 test-kernels test-kernels-arm64 soak inject fuzz bench install uninstall static deb package-deps reproduce release package-test clean help
+.PHONY: all arm64 deps demo test test-arm64 unwind-arm64 test-kernels test-kernels-arm64 soak inject fuzz bench install uninstall static deb package-deps reproduce release package-test clean help
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -43,6 +43,11 @@ arm64:
 
 test-arm64: arm64
 	meson test -C build-arm64 --no-rebuild --suite unit
+
+# The unwind tables of every library of arm64 on this machine against readelf's reading of them; by the build for this machine.
+unwind-arm64: all
+	@tools/deps.sh arm64
+	@tools/check-unwind $(BUILD)/tests/unit/unwind-dump $$(find /usr/lib/aarch64-linux-gnu -name '*.so.*' -type f)
 
 test-kernels-arm64: arm64
 	@tools/test-kernels --arch arm64 --rights '' --jobs 1 $(KERNEL_FLAGS)
@@ -105,9 +110,11 @@ help:
 	@echo "make test       both builds, all tests, in 14 minutes on two cores; the last line is the sum"
 	@echo "make soak       the heap's and the tasks' hooks in and out of a node 4,000 times, of targets that die or are hostile: an hour, as root;"
 	@echo "                then an agent with three targets for an hour (AGENT_FLAGS='--minutes 60'): its cost, its memory, every window once"
-	@echo "make test-kernels  record in emulated machines with other kernels; KERNEL_FLAGS='--kernels 6.12,6.18 --cases heap'"
+	@echo "make test-kernels  record in emulated machines with other kernels; KERNEL_FLAGS='--kernels 6.12,6.18 --cases heap',"
+	@echo "                '--markdown FILE' for the tables of the manual, '--system' for system tests in such machines"
 	@echo "make arm64      build for arm64 in build-arm64/, with Debian's cross compiler"
 	@echo "make test-arm64 the unit tests of that build, in emulated processes"
+	@echo "make unwind-arm64 unwind tables of arm64 libraries against readelf's reading"
 	@echo "make test-kernels-arm64  record in emulated arm64 machines; KERNEL_FLAGS as above"
 	@echo "make inject     a fault in each allocation and system call of record, run, report and others, one in each run: as root;"
 	@echo "                INJECT_FLAGS='--commands heap --classes ptrace' for some of them"

@@ -8,7 +8,7 @@ context switches a second: waits), servers (PostgreSQL and Redis under their own
 (--max-overhead against the measured loss), heap (heaptrack, massif,
 jemalloc beside -e heap), tasks (hooks of -e task), hour (reading captures of 1, 10 and 60 minutes), minutes (a real recording
 that is summed), collapse (the text of perf script as folded stacks), perfdata (import of perf.data beside perf script), store (ten
-million rows in a ClickHouse). Prints a table. bench/results/ has each phase as soon as it is done: Ctrl-C keeps what was measured.
+million rows in two ClickHouse servers), agents (what a real agent's windows take in a store, and how fast a spool is delivered). Prints a table. bench/results/ has each phase as soon as it is done: Ctrl-C keeps what was measured.
 """
 import argparse
 import datetime
@@ -34,6 +34,7 @@ from profilers import Gasflame, Perf
 from results import Results
 from servers import measure_servers
 from start import measure_start
+from fleet.agents import measure_agents
 from fleet.store import measure_store
 from switches import measure_switches
 from targets import Anvil, Workload
@@ -41,7 +42,7 @@ from tasks import measure_tasks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
-PHASES = ["stacks", "overhead", "slow", "symbols", "start", "switches", "servers", "budget", "heap", "tasks", "hour", "minutes", "collapse", "perfdata", "store"]
+PHASES = ["stacks", "overhead", "slow", "symbols", "start", "switches", "servers", "budget", "heap", "tasks", "hour", "minutes", "collapse", "perfdata", "store", "agents"]
 
 
 def say(text):
@@ -423,6 +424,12 @@ class Bench:
 	def store(self):
 		figures, lines = measure_store(self.build, self.folder, self.options.quick)
 		self.results["store"] = figures
+		self.lines += lines
+
+	# --- an agent's windows ---
+	def agents(self):
+		figures, lines = measure_agents(self.build, self.folder, self.options.quick)
+		self.results["agents"] = figures
 		self.lines += lines
 
 	# --- tasks ---

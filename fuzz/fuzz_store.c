@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "fleet/clickhouse.h"
-#include "fleet/fetch.h"
+#include "fleet/fetch/fetch.h"
 #include "fleet/listing.h"
 #include "fleet/storeurl.h"
 #include "profile/profile.h"

@@ -9,7 +9,7 @@
  *
  *	GASFLAME_MARK("reorg", depth);
  *
- * Each is a nop in the code, two or three moves to registers, and a note in the file that says where the nop is
+ * Each is a nop in the code (on arm64 a branch to the next instruction), two or three moves to registers, and a note in the file that says where the nop is
  * (.note.stapsdt, which bpftrace, perf and others read, too). Nobody looks: it costs a nanosecond. `gasflame record`
  * finds the notes of a program and of its libraries by itself, and takes the time at each nop, for about a microsecond.
  *
@@ -36,10 +36,18 @@
 
 #if (defined(__x86_64__) || defined(__aarch64__)) && defined(__LP64__) && !defined(GASFLAME_OFF)
 
+/* Kernels emulate a nop of x86-64 where there is a probe; on arm64 they emulate branches, and nops from Linux 6.13 on only: before that
+ * the thread goes through a page of the kernel's, where no stack of it is found. */
+#ifdef __aarch64__
+#define GASFLAME_NOP_ "b .+4"
+#else
+#define GASFLAME_NOP_ "nop"
+#endif
+
 /* The note: where the nop is, where the base was when it was linked, no semaphore, whose it is, what, arguments. The base
  * is one byte, once in a program, however many files have it. */
 #define GASFLAME_NOTE_(what, arguments)                                                  \
-	"771: nop\n"                                                                     \
+	"771: " GASFLAME_NOP_ "\n"                                                       \
 	".pushsection .note.stapsdt,\"?\",\"note\"\n"                                    \
 	".balign 4\n"                                                                    \
 	".4byte 773f - 772f, 775f - 774f, 3\n"                                           \

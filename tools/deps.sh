@@ -21,7 +21,7 @@ package) wanted="$wanted libmicrohttpd-dev libncurses-dev libcapstone-dev libelf
 fakeroot:fakeroot infocmp:ncurses-bin git:git file:file"
 	extra="lintian:lintian debootstrap:debootstrap busybox:busybox-static curl:curl depmod:kmod mke2fs:e2fsprogs script:bsdutils dockerd:docker.io
 podman:podman runc:runc newuidmap:uidmap qemu-system-x86_64:qemu-system-x86 systemd-analyze:systemd python3-yaml" ;;
-kernels) wanted="$wanted qemu-system-x86_64:qemu-system-x86 busybox:busybox-static"
+kernels) wanted="$wanted qemu-system-x86_64:qemu-system-x86 busybox:busybox-static modprobe:kmod"
 	extra="jeprof:libjemalloc-dev" ;;
 arm64) # libjemalloc-dev of two architectures do not go together: its tests are not built there
 	wanted="$wanted aarch64-linux-gnu-gcc:crossbuild-essential-arm64 qemu-aarch64-static:qemu-user-static qemu-system-aarch64:qemu-system-arm

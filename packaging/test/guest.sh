@@ -27,6 +27,8 @@ complete=$(sed -n 's/^.* \([0-9.]*\) % complete.*$/\1/p' record.txt | head -n 1)
 if [ $status -eq 0 ] || [ $status -eq 3 ]; then ok "record unit:busy: $complete % complete"; else not_ok "record unit:busy" record.txt; fi
 check "report of it" sh -c 'gasflame report -q --format folded unit.gasflame | grep -q "sh;\|dash"'
 
+check "a report of another machine's capture, as it is there" sh -c 'gasflame report -q --format folded /root/sample.gasflame | cmp - /root/sample.folded'
+
 # Its agent, by the unit of the package as it is.
 cat >/etc/gasflame/agent.conf <<END
 [agent]
@@ -52,7 +54,6 @@ check "systemctl stop: it ends well, within its time" sh -c 'systemctl stop gasf
 check "its captures are of the group gasflame, and nobody else's" sh -c '[ "$(stat -c "%G %a" /var/lib/gasflame)" = "gasflame 750" ]'
 first=$(window | head -n 1)
 check "a window has stacks of the service" sh -c "gasflame report -q --format folded '$first' | grep -q ."
-echo "# $(gasflame report -q "$first" 2>/dev/null | grep -m 1 complete)"
 echo "# $(systemd-analyze security gasflame-agent --no-pager | tail -n 1)"
 
 # A container beside it.

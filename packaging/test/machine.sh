@@ -26,7 +26,7 @@ kernel_of()
 # machine_root NAME SUITE ARCHITECTURE PACKAGES...: $machine, a copy of that root with systemd and the packages, once.
 machine_root()
 {
-	local name=$1 run=inside base
+	local run=inside
 	machine=$roots/machine-$1
 	[ ! -e "$machine/.whole" ] || return 0
 	[ "$3" = "$native" ] || run=foreign
@@ -67,12 +67,17 @@ machine_root()
 # machine_disk DEB ARCHITECTURE: the root with that package as an ext4 file system, and what finds it, in $out/machine.
 machine_disk()
 {
-	local run=inside modules module tree=$out/machine version
+	local run=inside module tree=$out/machine version ours
 	[ "$2" = "$native" ] || run=foreign
 	rm -rf "$tree"
 	mkdir -p "$tree/init/bin" "$tree/init/modules"
 	cp "$1" "$machine/root/gasflame.deb"
 	cp "$root/packaging/test/guest.sh" "$machine/root/guest.sh"
+	# A capture of this machine, and how it looks here.
+	ours=$(static_of "$native") || return 1
+	"$ours" run -q -e cpu,wait -o "$out/sample.gasflame" -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done' || [ $? -eq 3 ] || return 1
+	"$ours" report -q --format folded "$out/sample.gasflame" >"$machine/root/sample.folded" || return 1
+	cp "$out/sample.gasflame" "$machine/root/sample.gasflame"
 	$run "$machine" sh -c 'apt-get install -y -q --no-install-recommends --allow-downgrades /root/gasflame.deb' || return 1
 	version=$(ls "$kernel/lib/modules")
 	rm -rf "$machine/lib/modules"

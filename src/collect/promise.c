@@ -51,11 +51,14 @@ static int check_probes(const struct host *h, size_t i, struct err *err)
 	int r = h->bpf_uprobe ? 0 : err_set(err, EPERM, "no BPF program can be loaded for a uprobe");
 
 #ifndef __x86_64__
-	if (hooks || i == COLLECTOR_goroutine)
-		return err_set(err, ENOTSUP, "it is known for x86-64 only");
+	if (i == COLLECTOR_task)
+		return err_set(err, ENOTSUP, "its hooks are for x86-64 only");
 #endif
 	if (!r && probestack_check_kernel(err) == -ENOTSUP)
 		r = -ENOTSUP;
+	/* /proc/PID/mem is its owner's. */
+	if (!r && hooks && !host_capable(h, CAP_DAC_OVERRIDE))
+		r = err_set(err, EACCES, "the memory of other users' processes is written to, which takes root, or CAP_DAC_OVERRIDE beside the others");
 	if (!r && hooks && remotemem_check(err) == -EACCES)
 		r = -EACCES;
 	if (!r && i == COLLECTOR_task)

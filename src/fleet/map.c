@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "fleet/answer.h"
 #include "fleet/clickhouse.h"
+#include "fleet/condition.h"
 #include "fleet/rollup.h"
 #include "fleet/sql.h"
 
@@ -94,25 +95,6 @@ static int set_time(struct work *w, struct err *err)
 	return 0;
 }
 
-static char *time_condition(const struct work *w, const char *column, uint64_t from, uint64_t to)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-
-	buf_printf(&b, "day >= toDate(%llu) AND day <= toDate(%llu) AND %s >= toDateTime(%llu) AND %s < toDateTime(%llu)",
-		   (unsigned long long)(from / day_seconds), (unsigned long long)(to / day_seconds), column, (unsigned long long)from, column,
-		   (unsigned long long)to);
-	if (w->o->target) {
-		buf_puts(&b, " AND target LIKE ");
-		sql_like(&b, w->o->target);
-	}
-	return mem_strdup(b.data);
-}
-
-static char *committed_of(const char *time)
-{
-	return mem_printf("%s AND (window_id, attempt) IN (SELECT window_id, min(attempt) FROM windows WHERE %s GROUP BY window_id)", time, time);
-}
-
 /* --- the cells --- */
 
 static int node_of(struct work *w, const char *target, size_t *ret, struct err *err)
@@ -176,7 +158,7 @@ static int map_blocks(struct work *w, struct err *err)
 {
 	static const char *const values[] = { [FLEETMAP_BLOCK_MEAN] = "sum(end_ns - begin_ns)", [FLEETMAP_BLOCK_P95] = "quantileExact(0.95)(end_ns - begin_ns)",
 					      [FLEETMAP_BLOCK_MAX] = "max(end_ns - begin_ns)" };
-	_cleanup_free_ char *slot = slot_column(w), *committed = committed_of(w->time);
+	_cleanup_free_ char *slot = slot_column(w), *committed = condition_committed(w->time, NULL);
 
 	return take(w, mem_printf("SELECT target, %s, %s, count() FROM blocks WHERE kind = 'block' AND end_ns > begin_ns AND %s GROUP BY target, slot", slot,
 				  values[w->o->figure], committed), err);
@@ -184,7 +166,7 @@ static int map_blocks(struct work *w, struct err *err)
 
 static int map_rss(struct work *w, struct err *err)
 {
-	_cleanup_free_ char *slot = slot_column(w), *committed = committed_of(w->time);
+	_cleanup_free_ char *slot = slot_column(w), *committed = condition_committed(w->time, NULL);
 
 	return take(w, mem_printf("SELECT target, %s, max(value), 1 FROM points WHERE series = 'mem.rss' AND value >= 0 AND %s GROUP BY target, slot", slot,
 				  committed), err);
@@ -195,7 +177,7 @@ static int map_rss(struct work *w, struct err *err)
 
 static int map_cpu(struct work *w, struct err *err)
 {
-	_cleanup_free_ char *slot = slot_column(w), *committed = committed_of(w->time);
+	_cleanup_free_ char *slot = slot_column(w), *committed = condition_committed(w->time, NULL);
 
 	return take(w, mem_printf("SELECT target, %s, sum(" TOTAL_OF("'cpu'") "), sum(duration_ns) FROM windows WHERE has(events, 'cpu') AND %s GROUP BY "
 				  "target, slot", slot, committed), err);
@@ -204,7 +186,7 @@ static int map_cpu(struct work *w, struct err *err)
 /* Time on a CPU is one of the causes; idle time is a share of all, the others are shares of what is not idle. */
 static int map_cause(struct work *w, struct err *err)
 {
-	_cleanup_free_ char *slot = slot_column(w), *committed = committed_of(w->time);
+	_cleanup_free_ char *slot = slot_column(w), *committed = condition_committed(w->time, NULL);
 	_cleanup_(buf_done) struct buf value = { 0 };
 	bool idle = !strcmp(w->o->name, "idle");
 
@@ -301,7 +283,7 @@ static void put_stacks(struct buf *sql, const struct work *w, const char *days)
 static int map_raw(struct work *w, const struct raw *raw, struct err *err)
 {
 	uint64_t from = MAX(raw->from, w->from), to = MIN(raw->to, w->to);
-	_cleanup_free_ char *slot = slot_column(w), *time = time_condition(w, "start", from, to), *committed = committed_of(time);
+	_cleanup_free_ char *slot = slot_column(w), *time = condition_time("start", from, to, w->o->target), *committed = condition_committed(time, NULL);
 	_cleanup_free_ char *days = mem_printf("day >= toDate(%llu) AND day <= toDate(%llu)", (unsigned long long)(from / day_seconds),
 					       (unsigned long long)(to / day_seconds));
 	_cleanup_(buf_done) struct buf event = { 0 }, stacks = { 0 }, hours = { 0 };
@@ -428,9 +410,9 @@ static int prepare(struct work *w, struct err *err)
 		return r;
 	first = w->from / ROLLUP_HOUR_SECONDS * ROLLUP_HOUR_SECONDS;
 	last = (w->to + ROLLUP_HOUR_SECONDS - 1) / ROLLUP_HOUR_SECONDS * ROLLUP_HOUR_SECONDS;
-	w->time = time_condition(w, "start", w->from, w->to);
-	w->windows = time_condition(w, "start", first, last);
-	w->rollups = time_condition(w, "hour", first, last);
+	w->time = condition_time("start", w->from, w->to, w->o->target);
+	w->windows = condition_time("start", first, last, w->o->target);
+	w->rollups = condition_time("hour", first, last, w->o->target);
 	return 0;
 }
 
@@ -483,7 +465,7 @@ static void add_choice(struct fleetmap_choices *list, const char *name, double v
 /* Causes are in the windows. Of functions it is the last hours that have roll-ups: all of a long time would be read for a list. */
 static char *choices_sql(const struct work *w)
 {
-	_cleanup_free_ char *committed = committed_of(w->time);
+	_cleanup_free_ char *committed = condition_committed(w->time, NULL);
 	_cleanup_(buf_done) struct buf sql = { 0 };
 
 	if (w->o->figure == FLEETMAP_CAUSE)

@@ -14,7 +14,8 @@
 #include "base/vec.h"
 #include "fleet/answer.h"
 #include "fleet/clickhouse.h"
-#include "fleet/fetchsums.h"
+#include "fleet/condition.h"
+#include "fleet/fetch/fetchsums.h"
 #include "fleet/sql.h"
 #include "profile/profile.h"
 
@@ -70,9 +71,7 @@ static void put_time(struct buf *b, const struct rollup_options *o, const char *
 	uint64_t from = (o->from_ns / second_ns + ROLLUP_HOUR_SECONDS - 1) / ROLLUP_HOUR_SECONDS * ROLLUP_HOUR_SECONDS, to = o->to_ns ? o->to_ns / second_ns : last;
 
 	to = MIN((to + ROLLUP_HOUR_SECONDS - 1) / ROLLUP_HOUR_SECONDS * ROLLUP_HOUR_SECONDS, last);
-	buf_printf(b, "day >= toDate(%llu) AND day <= toDate(%llu) AND %s >= toDateTime(%llu) AND %s < toDateTime(%llu)",
-		   (unsigned long long)(from / day_seconds), (unsigned long long)(to / day_seconds), column, (unsigned long long)from, column,
-		   (unsigned long long)to);
+	condition_put_time(b, column, from, to);
 	if (o->target) {
 		buf_puts(b, " AND target = ");
 		sql_literal(b, o->target);

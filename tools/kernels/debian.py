@@ -4,11 +4,13 @@ They are downloaded by apt with a private state, from the machine's own sources 
 build-cache/kernels (or the folder that GASFLAME_KERNELS names), and kept there.
 """
 import glob
+import json
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+import threading
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -21,7 +23,9 @@ KERNELS = {
 	"6.12": ("trixie", "6.12", "cloud"),
 	"6.18": ("trixie-backports", "6.18", "cloud"),
 	"6.18-rt": ("trixie-backports", "6.18", "rt"),
+	"6.1-standard": ("bookworm", "6.1", "standard"),
 	"6.12-standard": ("trixie", "6.12", "standard"),
+	"newest-standard": ("sid", None, "standard"),
 	"newest": ("sid", None, "cloud"),
 	"next": ("experimental", None, "cloud"),
 	"6.12-16k": ("trixie", "6.12", "16k"), # arm64: pages of 16 KiB
@@ -64,6 +68,7 @@ class Apt:
 			os.makedirs(os.path.join(CACHE, folder), exist_ok=True)
 		lists = CACHE + ("/lists" if arch == "amd64" else f"/lists-{arch}")
 		os.makedirs(lists + "/partial", exist_ok=True)
+		self.lists, self.lock = lists, threading.Lock()
 		options, uri = mirror()
 		sources = os.path.join(CACHE, "sources.list")
 		with open(sources, "w", encoding="utf-8") as f:
@@ -86,7 +91,21 @@ class Apt:
 		return run("apt-cache", *self.options, *words)
 
 	def newest(self, suite, version, flavour):
-		"""The package with the newest such kernel of a suite."""
+		"""The package with the newest such kernel of a suite. apt takes seconds to say it: it is asked once for each list."""
+		key, path = f"{suite} {version} {flavour}", self.lists + "/newest"
+		with self.lock:
+			known = {}
+			if os.path.exists(path) and os.path.getmtime(path) >= os.path.getmtime(self.lists + "/read"):
+				with open(path, encoding="utf-8") as f:
+					known = json.load(f)
+			if key not in known:
+				known[key] = self.ask_newest(suite, version, flavour)
+				with open(path + ".new", "w", encoding="utf-8") as f:
+					json.dump(known, f)
+				os.rename(path + ".new", path)
+			return known[key]
+
+	def ask_newest(self, suite, version, flavour):
 		end = {"16k": f"-{self.arch}-16k", "standard": f"-{self.arch}"}.get(flavour, f"-{flavour}-{self.arch}")
 		names = re.findall(r"(?m)^(linux-image-\d\S*" + end + r")(?= )", self.ask("search", "--names-only", "^linux-image-[0-9]"))
 		best = None
@@ -117,6 +136,30 @@ class Apt:
 				self.unpack(f"{package}/{re.search(r'(?m)^VERSION_CODENAME=(.*)$', open('/etc/os-release', encoding='utf-8').read())[1]}", folder)
 				os.rename(folder + path, out)
 		return out
+
+	def modules(self, package, names):
+		"""The files of modules and of what they need, unpacked, in the order in which they are to be loaded."""
+		out = os.path.join(CACHE, package + ".modules")
+		if not os.path.exists(out):
+			parts = re.findall(r"Depends: (linux-(?:binary|modules)-\S+)", self.ask("depends", package)) or [package]
+			with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+				for part in parts:
+					self.unpack(part, folder)
+				base = folder if os.path.exists(folder + "/lib/modules") else folder + "/usr"
+				version = os.listdir(base + "/lib/modules")[0]
+				run("depmod", "-b", base, version)
+				os.makedirs(folder + "/out")
+				needed = []
+				for name in names: # none: it is built in
+					words = run("modprobe", "--show-depends", "-d", base, "-S", version, name)
+					needed += [f for f in re.findall(r"(?m)^insmod (\S+)", words) if f not in needed]
+				for i, path in enumerate(needed):
+					name = f"{folder}/out/{i:02}-" + os.path.basename(path)
+					shutil.copy(path, name)
+					if name.endswith(".xz"):
+						run("xz", "-d", name)
+				os.rename(folder + "/out", out)
+		return sorted(glob.glob(out + "/*"))
 
 	def download(self, package):
 		"""The kernel image of a package. From 7.2 on it lies in a package of its own."""

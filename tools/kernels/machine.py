@@ -18,8 +18,8 @@ MACHINES = {
 		"console=ttyS0 no_timer_check slab_debug=F,kmalloc-*"),
 	"arm64": (["qemu-system-aarch64", "-M", "virt", "-accel", "tcg,thread=multi", "-cpu", "max,pauth-impdef=on"], "console=ttyAMA0"),
 }
-# What an emulator needs to count instructions, where its machine has a PMU.
-COUNTING = {"arm64": ["-accel", "tcg,thread=single", "-icount", "shift=1"]}
+# What an emulator needs to count instructions, where its machine has a PMU: one thread for all CPUs, and a clock of instructions.
+COUNTING = {"arm64": ["-icount", "shift=1"]}
 
 
 # --- what the guest has ---
@@ -138,7 +138,6 @@ class Outcome:
 		self.kernel, self.numbers, self.done, self.mode = "", (), False, None
 		self.cases = {}
 		self.promises = {}  # of doctor, for each collector
-		self.call_ns = None # of a system call
 		# Before the first line of ours it is the emulator that starves on a busy host: a soft lockup while the kernel boots.
 		crash = CRASH.search(text, max(text.find("@ kernel"), 0))
 		self.crash = crash.group(1).strip() if crash else None
@@ -158,8 +157,6 @@ class Outcome:
 					self.mode = value
 				else:
 					self.promises[key] = value
-			elif name == "call":
-				self.call_ns = int(rest)
 			else:
 				key, _, value = rest.partition(" ")
 				case = self.cases.setdefault(name, {"said": [], "cost": {}})
@@ -172,9 +169,16 @@ class Outcome:
 					case[key] = value.strip()
 
 
-def boot(arch, kernel, initramfs, append, seconds, counting):
-	words = MACHINES[arch][0] + (COUNTING.get(arch, []) if counting else []) + ["-smp", "2", "-m", "2G", "-nographic", "-no-reboot", "-nic", "none", "-kernel", kernel, "-initrd", initramfs,
+def boot_words(arch, kernel, initramfs, append, counting=False):
+	words = MACHINES[arch][0]
+	if counting and arch in COUNTING:
+		words = [word.replace("thread=multi", "thread=single") for word in words] + COUNTING[arch]
+	return words + ["-smp", "2", "-m", "2G", "-nographic", "-no-reboot", "-nic", "none", "-kernel", kernel, "-initrd", initramfs,
 		"-append", f"{MACHINES[arch][1]} panic=-1 loglevel=3 oops=panic {append}"]
+
+
+def run_machine(words, seconds):
+	"""Boots, and returns what it says on its console."""
 	try:
 		said = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False).stdout
 	except subprocess.TimeoutExpired as late:
@@ -189,7 +193,7 @@ def machine(options, apt, kernel, name, cases, append="", settings="", counting=
 		initramfs = os.path.join(folder, "initramfs")
 		make_initramfs(initramfs, options, apt, cases, settings)
 		for _ in range(3):
-			text = boot(options.arch, kernel, initramfs, append, options.timeout, counting)
+			text = run_machine(boot_words(options.arch, kernel, initramfs, append, counting), options.timeout)
 			if "@ kernel" in text:  # a busy host's emulator may not come so far
 				break
 	with open(console, "w", encoding="utf-8") as f:
@@ -199,6 +203,8 @@ def machine(options, apt, kernel, name, cases, append="", settings="", counting=
 
 def native(options, cases):
 	"""The same cases on this machine, as it is."""
+	if any(c.startswith("goroutine|") for c in cases):
+		build_goroutines(options)
 	with tempfile.TemporaryDirectory(prefix="gasflame-kernels-") as folder:
 		os.chmod(folder, 0o755)
 		with open(os.path.join(folder, "cases"), "w", encoding="utf-8") as f:

@@ -1,4 +1,5 @@
 #include "cmd/doctor/doctor.h"
+#include "cmd/doctor/promises.h"
 #include "cmd/recording/targets.h"
 
 #include <errno.h>
@@ -21,8 +22,6 @@
 #ifdef GASFLAME_COLLECTORS
 #include "collect/inject/remotemem.h"
 #include "collect/probestack.h"
-#include "collect/promise.h"
-#include "collect/session.h"
 #include "collect/task/taskclock.h"
 #endif
 #include "elf/worker/worker.h"
@@ -458,68 +457,6 @@ static void judge(const struct host *h, struct verdict *ret)
 	}
 }
 
-/* --- what each collector can do --- */
-
-/* Those that stand on their own; the others are marks and events, which come beside them. */
-static const char *const promised[] = { "cpu", "wait", "io", "fault", "mem", "hw", "heap", "task", "alloc", "goroutine" };
-
-struct promise {
-	const char *name, *how;
-	struct err why;
-};
-
-static size_t make_promises(const struct host *h, struct promise *list)
-{
-	size_t n = 0;
-
-#ifdef GASFLAME_COLLECTORS
-	for (size_t k = 0; k < ARRAY_LEN(promised); k++) {
-		const char *describe, *name;
-
-		for (size_t i = 0; (name = session_collector(i, &describe)); i++)
-			if (!strcmp(name, promised[k])) {
-				list[n].name = name;
-				list[n].how = promise_words[promise_of(h, i, &list[n].why)];
-				n++;
-			}
-	}
-#endif
-	return n;
-}
-
-static void promises_json(const struct promise *list, size_t n, struct json *j)
-{
-	json_open_array(j, "collectors");
-	for (size_t i = 0; i < n; i++) {
-		json_open_row(j, 2);
-		json_put_string(j, "collector", list[i].name);
-		json_put_string(j, "how", list[i].how);
-		json_put_string(j, "why", *list[i].why.text ? list[i].why.text : NULL);
-		json_close(j);
-	}
-	json_close(j);
-}
-
-/* A line for each way, with those that can be recorded in it. */
-static void print_promises(const struct promise *list, size_t n)
-{
-	static const struct {
-		const char *how, *words;
-	} ways[] = { { "bpf", "by BPF" }, { "perf", "by perf events" }, { "reads", "by reading /proc" }, { "none", "not to be had here" } };
-
-	for (size_t w = 0; w < ARRAY_LEN(ways); w++) {
-		bool any = false;
-
-		for (size_t i = 0; i < n; i++)
-			if (!strcmp(list[i].how, ways[w].how)) {
-				printf("%s %s", any ? "," : "-e", list[i].name);
-				any = true;
-			}
-		if (any)
-			printf(": %s\n", ways[w].words);
-	}
-}
-
 /* --- the command --- */
 
 static void examine_machine(const struct host *h, struct checks *c)
@@ -581,8 +518,7 @@ static void checked_done(struct checked *p)
 	vec_done_each(&p->list, e, checks_done(&e->checks));
 }
 
-static void print_json(const struct checks *machine, const struct verdict *v, const struct promise *promises, size_t promise_count,
-		       const struct checked *checked)
+static void print_json(const struct checks *machine, const struct verdict *v, const struct promises *promises, const struct checked *checked)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct json j = json_begin(&b);
@@ -595,7 +531,7 @@ static void print_json(const struct checks *machine, const struct verdict *v, co
 	json_put_bool(&j, "other_processes", v->other_processes);
 	json_put_string(&j, "summary", v->text);
 	json_break(&j, 0);
-	promises_json(promises, promise_count, &j);
+	promises_json(promises, &j);
 	json_open_array_line(&j, "targets", 0);
 	for (size_t i = 0; i < checked->list.n; i++) {
 		json_open_row(&j, 1);
@@ -609,8 +545,7 @@ static void print_json(const struct checks *machine, const struct verdict *v, co
 	plain_put(b.data, b.n);
 }
 
-static void print_text(const struct checks *machine, const struct verdict *v, const struct promise *promises, size_t promise_count,
-		       const struct checked *checked)
+static void print_text(const struct checks *machine, const struct verdict *v, const struct promises *promises, const struct checked *checked)
 {
 	checks_print(machine);
 	for (size_t i = 0; i < checked->list.n; i++) {
@@ -618,16 +553,15 @@ static void print_text(const struct checks *machine, const struct verdict *v, co
 		checks_print(&checked->list.v[i].checks);
 	}
 	printf("\nOn this machine: %s.\n", v->text);
-	print_promises(promises, promise_count);
+	promises_print(promises);
 }
 
 static int doctor_run(const struct command *c, int argc, char **argv)
 {
 	struct checked checked = { 0 };
-	struct promise promises[ARRAY_LEN(promised)] = { 0 };
+	struct promises promises;
 	struct checks machine = { 0 };
 	struct verdict verdict;
-	size_t promise_count;
 	bool json = false;
 	struct host host;
 	const struct option_spec options[] = {
@@ -646,12 +580,12 @@ static int doctor_run(const struct command *c, int argc, char **argv)
 	host_probe(&host);
 	examine_machine(&host, &machine);
 	judge(&host, &verdict);
-	promise_count = make_promises(&host, promises);
+	promises_make(&promises, &host);
 	possible = check_processes(&checked, &host) && strcmp(verdict.mode, "none");
 	if (json)
-		print_json(&machine, &verdict, promises, promise_count, &checked);
+		print_json(&machine, &verdict, &promises, &checked);
 	else
-		print_text(&machine, &verdict, promises, promise_count, &checked);
+		print_text(&machine, &verdict, &promises, &checked);
 	checks_done(&machine);
 	checked_done(&checked);
 	return possible ? EXIT_OK : EXIT_ERROR;

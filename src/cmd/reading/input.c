@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "base/text/str.h"
-#include "fleet/fetch.h"
+#include "fleet/fetch/fetch.h"
 #include "fleet/storeurl.h"
 #include "import/import.h"
 #include "capture/capture.h"

@@ -11,7 +11,7 @@
 #include "cmd/reading/input.h"
 #include "cmd/store/store.h"
 #include "fleet/clickhouse.h"
-#include "fleet/push.h"
+#include "fleet/push/push.h"
 #include "fleet/tables.h"
 #include "fleet/storeurl.h"
 #include "fleet/window.h"

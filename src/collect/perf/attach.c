@@ -24,7 +24,7 @@ static const struct {
 	unsigned alone, with_waits, roomy; /* pages; roomy: where memory may be locked */
 } ring_pages[FALLBACK_RINGS] = {
 	[RING_CLOCK] = { 128, 64, 256 },
-	[RING_COPIES] = { 0, 16, 128 },
+	[RING_COPIES] = { 0, 16, 512 },
 	[RING_SWITCHES] = { 0, 32, 1024 },
 };
 #define ROOMY_PAGES 8192 /* of the last, on all CPUs together */

@@ -202,6 +202,11 @@ static void got_clock(struct fallback *f, struct sample *x)
 	collector_cpu_sample(f->session, &out, collector_stack(f->session, &out, frames));
 }
 
+static bool is_over(const struct fallback *f, uint64_t time_ns)
+{
+	return f->end_ns && time_ns >= f->end_ns;
+}
+
 static void got_waking(struct fallback *f, const struct sample *x)
 {
 	struct reader r = reader_of(x->raw, x->raw_bytes);
@@ -218,7 +223,7 @@ static void got_sample(struct fallback *f, const struct perf_event_header *h)
 	const uint64_t *kind = map_get(&f->kinds, sample_id(h));
 	struct sample x;
 
-	if (!kind || !sample_read(*kind, h, &x))
+	if (!kind || !sample_read(*kind, h, &x) || (*kind != SAMPLE_CLOCK && is_over(f, x.time_ns)))
 		return;
 	switch (*kind) {
 	case SAMPLE_CLOCK:
@@ -285,7 +290,7 @@ static void got(void *context, const struct perf_event_header *h)
 		got_lost(f, h);
 	if (h->type != PERF_RECORD_SWITCH)
 		sideband_record(f->session->processes, h, &ignored);
-	if (f->switches && (!f->end_ns || sample_end(h).time_ns < f->end_ns))
+	if (f->switches && !is_over(f, sample_end(h).time_ns))
 		tell_waits(f, h);
 }
 

@@ -147,7 +147,7 @@ void switches_sample(struct switches *w, const struct sample *x)
 
 void switches_stack(struct switches *w, const struct sample *x)
 {
-	/* The kernel has not copied anything in about one of three switches, which is seen on 6.18; the next one will do. */
+	/* By the software event the kernel copies nothing at about one of three switches (seen on 6.18); the next one will do. */
 	if (x->has_regs && x->dump.size)
 		learn(w, x, w->unwind(w->unwind_context, x, false));
 }
@@ -221,6 +221,30 @@ static bool is_held(const struct switches *w, pid_t pid)
 	return w->held && w->held == pid;
 }
 
+/* The stack of a thread that sleeps already: the kernel says where, if we may trace it. Of the registers only two are known, which is enough
+ * for code without frame pointers. */
+static uint32_t stack_before(struct switches *w, pid_t pid, pid_t tid)
+{
+	struct sample x = { .pid = pid, .tid = tid, .has_regs = true, .regs = { .leaf = true } };
+	_cleanup_free_ char *text = NULL;
+	uint32_t stack, reason;
+	const char *pc, *sp;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
+	if (!w->stacks || fd_read_path(path, 512, &text, NULL) < 0)
+		return w->before;
+	/* "35 0x7ffd1 0x0 ... SP PC": the last two, in a system call and out of it; or "running" */
+	pc = strrchr(text, ' ');
+	sp = pc ? memrchr(text, ' ', pc - text) : NULL;
+	if (!sp)
+		return w->before;
+	x.regs.r[UNWIND_RSP] = strtoull(sp, NULL, 16);
+	x.regs.r[UNWIND_RIP] = strtoull(pc, NULL, 16);
+	stack = w->unwind(w->unwind_context, &x, true);
+	return stack == PROFILE_NONE || profile_stack_truncated(w->session->profile, stack, &reason) ? w->before : stack;
+}
+
 void switches_found(struct switches *w, pid_t pid, pid_t tid, bool asleep)
 {
 	uint32_t thread = thread_of(w, pid, tid, w->session->start_mono_ns);
@@ -232,7 +256,7 @@ void switches_found(struct switches *w, pid_t pid, pid_t tid, bool asleep)
 	t->assumed = true;
 	t->asleep = asleep;
 	if (asleep)
-		schedwaits_left(&w->waits, tid, thread, w->before, SCHEDWAITS_BLOCKED, 0);
+		schedwaits_left(&w->waits, tid, thread, stack_before(w, pid, tid), SCHEDWAITS_BLOCKED, 0);
 	else
 		schedwaits_came(&w->waits, tid, thread, 0);
 }

@@ -67,12 +67,14 @@ static bool read_arguments(uint16_t machine, const char *s, unsigned wanted, str
 	return !*s;
 }
 
+/* What the header puts there: a nop; on arm64 a branch to the next instruction. */
 static bool is_nop(const struct elf *elf, uint64_t address)
 {
-	uint64_t wanted = elf->machine == EM_AARCH64 ? 4 : 1, n = wanted;
+	bool arm64 = elf->machine == EM_AARCH64;
+	uint64_t wanted = arm64 ? 4 : 1, n = wanted;
 	const uint8_t *code = elf_code_at(elf, address, &n);
 
-	return code && n == wanted && !memcmp(code, elf->machine == EM_AARCH64 ? "\x1f\x20\x03\xd5" : "\x90", n);
+	return code && n == wanted && !memcmp(code, arm64 ? "\x01\x00\x00\x14" : "\x90", n);
 }
 
 static void add_place(const struct elf *elf, uint64_t address, const char *name, const char *arguments,
@@ -86,7 +88,7 @@ static void add_place(const struct elf *elf, uint64_t address, const char *name,
 			p.what = kinds[i].what;
 			wanted = kinds[i].arguments;
 		}
-	/* Anything but a nop would be single-stepped (arm64: also a nop before 6.13), and the header writes nothing else. */
+	/* Anything else would be single-stepped, and the header writes nothing else. */
 	if (!p.what || !read_arguments(elf->machine, arguments, wanted, &p) || !is_nop(elf, address) ||
 	    !elf_address_to_offset(elf, address, &p.offset)) {
 		ret->odd++;

@@ -185,23 +185,6 @@ static void put_target(const struct statusview *v, const struct board_target *t,
 	put_note(out, t->note, 12);
 }
 
-static void put_targets(const struct statusview *v, struct buf *out)
-{
-	size_t n = 0;
-
-	buf_puts(out, "<h2>Targets</h2><div class=\"table\"><table>\n<tr><th>Name<th>State<th>Records<th class=\"n\">Rate<th class=\"n\">Windows"
-		      "<th class=\"n\">lost<th class=\"n\">Samples<th class=\"n\">lost<th class=\"n\">Blocks<th class=\"n\">CPU"
-		      "<th class=\"n\">Memory<th class=\"n\">Last window</tr>\n");
-	for (size_t i = 0; i < BOARD_TARGETS; i++)
-		if (statusview_is_target(&v->b->targets[i])) {
-			put_target(v, &v->b->targets[i], out);
-			n++;
-		}
-	if (!n)
-		buf_puts(out, "<tr><td colspan=\"12\"><i>No name of the configuration runs, or it has none.</i></td></tr>\n");
-	buf_puts(out, "</table></div>\n");
-}
-
 static void put_sink(const struct statusview *v, const struct board_sink *s, struct buf *out)
 {
 	char text[32], state[48];
@@ -220,20 +203,52 @@ static void put_sink(const struct statusview *v, const struct board_sink *s, str
 	put_note(out, s->note, 10);
 }
 
-static void put_sinks(const struct statusview *v, struct buf *out)
-{
-	size_t n = 0;
+/* --- which --- */
 
-	buf_puts(out, "<h2>Sinks</h2><div class=\"table\"><table>\n<tr><th>Name<th>State<th class=\"n\">Waiting<th class=\"n\">Bytes"
-		      "<th class=\"n\">Oldest<th class=\"n\">Delivered<th class=\"n\">Failures<th class=\"n\">Refused<th class=\"n\">Dropped"
-		      "<th class=\"n\">Last delivery</tr>\n");
-	for (size_t i = 0; i < BOARD_SINKS; i++)
-		if (statusview_is_sink(&v->b->sinks[i])) {
-			put_sink(v, &v->b->sinks[i], out);
-			n++;
-		}
-	if (!n)
-		buf_puts(out, "<tr><td colspan=\"10\"><i>No sink is configured: windows go nowhere.</i></td></tr>\n");
+static bool put_target_at(const struct statusview *v, size_t i, struct buf *out)
+{
+	bool is = statusview_is_target(&v->b->targets[i]);
+
+	if (is)
+		put_target(v, &v->b->targets[i], out);
+	return is;
+}
+
+static bool put_sink_at(const struct statusview *v, size_t i, struct buf *out)
+{
+	bool is = statusview_is_sink(&v->b->sinks[i]);
+
+	if (is)
+		put_sink(v, &v->b->sinks[i], out);
+	return is;
+}
+
+static const struct table {
+	const char *title, *none; /* none: the sentence in place of rows */
+	bool (*put)(const struct statusview *v, size_t i, struct buf *out);
+	size_t most;
+	unsigned words;           /* columns that are no figures, from the first on */
+	const char *columns[16];
+} tables[] = {
+	{ "Targets", "No name of the configuration runs, or it has none.", put_target_at, BOARD_TARGETS, 3,
+	  { "Name", "State", "Records", "Rate", "Windows", "lost", "Samples", "lost", "Blocks", "CPU", "Memory", "Last window" } },
+	{ "Sinks", "No sink is configured: windows go nowhere.", put_sink_at, BOARD_SINKS, 2,
+	  { "Name", "State", "Waiting", "Bytes", "Oldest", "Delivered", "Failures", "Refused", "Dropped", "Last delivery" } },
+};
+
+static void put_table(const struct statusview *v, const struct table *t, struct buf *out)
+{
+	size_t rows = 0;
+	unsigned columns = 0;
+
+	buf_printf(out, "<h2>%s</h2><div class=\"table\"><table>\n<tr>", t->title);
+	for (; columns < ARRAY_LEN(t->columns) && t->columns[columns]; columns++)
+		buf_printf(out, "<th%s>%s", columns < t->words ? "" : " class=\"n\"", t->columns[columns]);
+	buf_puts(out, "</tr>\n");
+	for (size_t i = 0; i < t->most; i++)
+		rows += t->put(v, i, out);
+	if (!rows)
+		buf_printf(out, "<tr><td colspan=\"%u\"><i>%s</i></td></tr>\n", columns, t->none);
 	buf_puts(out, "</table></div>\n");
 }
 
@@ -250,8 +265,8 @@ void statustext_html(const struct board *b, uint64_t now_wall_ns, struct buf *ou
 	buf_puts(out, head);
 	put_top(&v, out);
 	put_cards(&v, out);
-	put_targets(&v, out);
-	put_sinks(&v, out);
+	for (size_t i = 0; i < ARRAY_LEN(tables); i++)
+		put_table(&v, &tables[i], out);
 	buf_printf(out, "<footer>As of %s UTC, renewed every ten seconds. CPU of a target: its recorder and BPF programs, of one core, since "
 			"the agent began. The same as JSON is below <a href=\"/status.json\">/status.json</a>, for Prometheus below "
 			"<a href=\"/metrics\">/metrics</a>.</footer>\n</html>\n", when);

@@ -264,3 +264,17 @@ int sinkhttp_send(struct sinkhttp *h, const struct sinkhttp_request *q, struct h
 	r = http_send(h->http, &request, ret, err);
 	return r ? no_answer(h, r, err) : judge(h, ret, err);
 }
+
+int sinkhttp_send_window(struct sinkhttp *h, const struct sinkhttp_form *f, const struct sink_window *w, struct err *err)
+{
+	_cleanup_(buf_done) struct buf body = { 0 };
+	struct http_reply reply;
+	int r = f->make(w, &body, err);
+
+	if (r == -ENODATA)
+		return 0;
+	if (r)
+		return err_set(err, EBADMSG, "the window does not fit into %s", f->what);
+	r = sinkhttp_send(h, &(struct sinkhttp_request){ .path = f->path, .headers = f->headers, .body = body.data, .n = body.n }, &reply, err);
+	return r ? r : f->judge(h, &reply, err);
+}

@@ -13,9 +13,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct buf;
 struct err;
 struct http_reply;
 struct sink_options;
+struct sink_window;
 struct sinkhttp;
 
 struct sinkhttp_request {
@@ -39,6 +41,16 @@ bool sinkhttp_has_user(const struct sinkhttp *h);
 
 /* 0: the status is 2xx; what is in the answer is the caller's to look at. Else as sink_send() has it. */
 int sinkhttp_send(struct sinkhttp *h, const struct sinkhttp_request *q, struct http_reply *ret, struct err *err);
+/* A window as the body of one request: make says -ENODATA where nothing was recorded in it, and nothing is sent; any other error of it means that the window does not fit,
+ * -EBADMSG. judge looks at an answer with 2xx. Else as sink_send(). */
+struct sinkhttp_form {
+	const char *what;           /* "OTLP" */
+	const char *path;           /* as above, and so are the headers */
+	const char *const *headers;
+	int (*make)(const struct sink_window *w, struct buf *out, struct err *err);
+	int (*judge)(struct sinkhttp *h, const struct http_reply *reply, struct err *err);
+};
+int sinkhttp_send_window(struct sinkhttp *h, const struct sinkhttp_form *f, const struct sink_window *w, struct err *err);
 /* An answer with 2xx that says something else than it should: -EREMOTEIO, with the begin of it. */
 int sinkhttp_strange(struct sinkhttp *h, const struct http_reply *reply, struct err *err);
 /* Is the answer of this type, or empty? */

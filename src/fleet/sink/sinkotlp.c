@@ -68,16 +68,9 @@ static int judge(struct sinkhttp *h, const struct http_reply *reply, struct err 
 static int otlp_send(void *sink, const struct sink_window *w, struct err *err)
 {
 	static const char *const headers[] = { "Content-Type: application/x-protobuf", "Content-Encoding: gzip", NULL };
-	_cleanup_(buf_done) struct buf body = { 0 };
-	struct http_reply reply;
-	int r = make_body(w, &body, err);
+	static const struct sinkhttp_form form = { .what = "OTLP", .headers = headers, .make = make_body, .judge = judge };
 
-	if (r == -ENODATA)
-		return 0;
-	if (r)
-		return err_set(err, EBADMSG, "the window does not fit into OTLP");
-	r = sinkhttp_send(sink, &(struct sinkhttp_request){ .headers = headers, .body = body.data, .n = body.n }, &reply, err);
-	return r ? r : judge(sink, &reply, err);
+	return sinkhttp_send_window(sink, &form, w, err);
 }
 
 const struct sink_type sink_otlp = {

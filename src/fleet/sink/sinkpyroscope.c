@@ -80,23 +80,19 @@ static int make_body(const struct sink_window *w, struct buf *out, struct err *e
 	return 0;
 }
 
+/* PushResponse has no fields, so far: a page of something else is none. */
+static int judge(struct sinkhttp *h, const struct http_reply *reply, struct err *err)
+{
+	return sinkhttp_is(reply, "application/proto") ? 0 : sinkhttp_strange(h, reply, err);
+}
+
 static int pyroscope_send(void *sink, const struct sink_window *w, struct err *err)
 {
 	static const char *const headers[] = { "Content-Type: application/proto", "Connect-Protocol-Version: 1", NULL };
-	_cleanup_(buf_done) struct buf body = { 0 };
-	struct http_reply reply;
-	int r = make_body(w, &body, err);
+	static const struct sinkhttp_form form = { .what = "a profile of pprof", .path = "/push.v1.PusherService/Push", .headers = headers, .make = make_body,
+						   .judge = judge };
 
-	if (r == -ENODATA)
-		return 0;
-	if (r)
-		return err_set(err, EBADMSG, "the window does not fit into a profile of pprof");
-	r = sinkhttp_send(sink, &(struct sinkhttp_request){ .path = "/push.v1.PusherService/Push", .headers = headers, .body = body.data, .n = body.n },
-			  &reply, err);
-	/* PushResponse has no fields, so far: a page of something else is none. */
-	if (!r && !sinkhttp_is(&reply, "application/proto"))
-		r = sinkhttp_strange(sink, &reply, err);
-	return r;
+	return sinkhttp_send_window(sink, &form, w, err);
 }
 
 const struct sink_type sink_pyroscope = {

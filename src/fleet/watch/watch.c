@@ -10,10 +10,11 @@
 #include "base/map.h"
 #include "fleet/answer.h"
 #include "fleet/clickhouse.h"
+#include "fleet/condition.h"
 #include "fleet/rollup.h"
 #include "fleet/sql.h"
 
-static const uint64_t second_ns = 1000000000, day_seconds = 86400;
+static const uint64_t second_ns = 1000000000;
 /* A function with less than that share of a side is neither fetched nor tested: below what counts as a change (change.c). */
 #define LEAST_SHARE 0.0005
 /* NAMES_BYTES: in one statement, a thousand names or so: a server takes 256 KiB, and the answer takes memory. */
@@ -64,22 +65,14 @@ struct work {
 
 /* --- conditions --- */
 
-static char *condition(const struct work *w, int side, const char *column)
+/* Whole hours: roll-ups are. */
+static char *condition_of(const struct work *w, int side, const char *column)
 {
 	const struct watch_side *s = &w->o->side[side];
-	/* Whole hours: roll-ups are. */
 	uint64_t from = s->from_ns / second_ns / ROLLUP_HOUR_SECONDS * ROLLUP_HOUR_SECONDS;
 	uint64_t to = (s->to_ns / second_ns + ROLLUP_HOUR_SECONDS - 1) / ROLLUP_HOUR_SECONDS * ROLLUP_HOUR_SECONDS;
-	_cleanup_(buf_done) struct buf b = { 0 };
 
-	buf_printf(&b, "day >= toDate(%llu) AND day <= toDate(%llu) AND %s >= toDateTime(%llu) AND %s < toDateTime(%llu)",
-		   (unsigned long long)(from / day_seconds), (unsigned long long)(to / day_seconds), column, (unsigned long long)from, column,
-		   (unsigned long long)to);
-	if (w->o->target) {
-		buf_puts(&b, " AND target LIKE ");
-		sql_like(&b, w->o->target);
-	}
-	return mem_strdup(b.data);
+	return condition_time(column, from, to, w->o->target);
 }
 
 static void make_conditions(struct work *w)
@@ -91,8 +84,8 @@ static void make_conditions(struct work *w)
 		_cleanup_(buf_done) struct buf b = { 0 };
 
 		longest = MAX(longest, s->to_ns - s->from_ns);
-		w->time[side] = condition(w, side, "start");
-		w->rollups[side] = condition(w, side, "hour");
+		w->time[side] = condition_of(w, side, "start");
+		w->rollups[side] = condition_of(w, side, "hour");
 		if (s->release) {
 			buf_puts(&b, " AND release = ");
 			sql_literal(&b, s->release);
@@ -107,12 +100,6 @@ static void make_conditions(struct work *w)
 static char *slot_of(const struct work *w)
 {
 	return mem_printf("intDiv(toUInt32(start), %llu) AS slot", (unsigned long long)w->unit);
-}
-
-static char *committed(const struct work *w, int side)
-{
-	return mem_printf("%s%s AND (window_id, attempt) IN (SELECT window_id, min(attempt) FROM windows WHERE %s GROUP BY window_id)", w->time[side],
-			  w->release[side], w->time[side]);
 }
 
 /* --- what the store says --- */
@@ -293,7 +280,7 @@ static int ask_functions(struct work *w, struct err *err)
 
 static int ask_windows(struct work *w, int side, struct err *err)
 {
-	_cleanup_free_ char *slot = slot_of(w), *which = committed(w, side);
+	_cleanup_free_ char *slot = slot_of(w), *which = condition_committed(w->time[side], w->release[side]);
 	struct answer a;
 	int r = ask(w, mem_printf("SELECT target, %s, sumIf(duration_ns, has(events, 'wait')), sumIf(duration_ns, has(events, 'cpu')), "
 				  "sum(arraySum(arrayMap((e, t) -> if(e = 'cpu', t, 0), events, totals))) FROM windows WHERE %s GROUP BY target, slot", slot,
@@ -316,7 +303,7 @@ static int ask_windows(struct work *w, int side, struct err *err)
 
 static int ask_blocks(struct work *w, int side, struct err *err)
 {
-	_cleanup_free_ char *slot = slot_of(w), *which = committed(w, side);
+	_cleanup_free_ char *slot = slot_of(w), *which = condition_committed(w->time[side], w->release[side]);
 	struct answer a;
 	int r = ask(w, mem_printf("SELECT target, %s, count(), sum(end_ns - begin_ns) FROM blocks WHERE %s AND kind = 'block' AND end_ns > begin_ns AND "
 				  "(window_id, attempt) IN (SELECT window_id, attempt FROM windows WHERE %s) GROUP BY target, slot", slot, w->time[side],

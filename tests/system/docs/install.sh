@@ -36,13 +36,14 @@ for file in bash-completion/completions/gasflame zsh/site-functions/_gasflame fi
 	[ -s "$share/$file" ] && ok "$file" || not_ok "$file"
 done
 # A tool that does not know the program's path would complain of that alone.
-unit=$(find dest -name gasflame-agent.service)
-if command -v systemd-analyze >/dev/null; then
-	sed "s|^ExecStart=[^ ]*|ExecStart=$tmp/$bin|; s|^Documentation=.*||" "$unit" >gasflame-agent.service
-	is "the unit is good" "" "$(systemd-analyze verify --man=no "$tmp/gasflame-agent.service" 2>&1 | grep gasflame)"
-else
-	skip "the unit is good" "no systemd-analyze here"
-fi
+for unit in gasflame-agent.service gasflame-rollup.service; do
+	if command -v systemd-analyze >/dev/null; then
+		sed "s|^ExecStart=[^ ]*|ExecStart=$tmp/$bin|; s|^Documentation=.*||" "$(find dest -name "$unit")" >"$unit"
+		is "$unit is good" "" "$(systemd-analyze verify --man=no "$tmp/$unit" 2>&1 | grep gasflame)"
+	else
+		skip "$unit is good" "no systemd-analyze here"
+	fi
+done
 check "make uninstall" "$root/tools/uninstall" "$build"
 is "nothing is left, and nothing of others is gone" "$(cat before)" "$(find dest | sort)"
 check "nothing is installed any more" sh -c "! '$root/tools/uninstall' '$build'"

@@ -86,7 +86,7 @@ def check_mounts():
 
 def check_compose():
     services = fleet["services"]
-    check("compose: the services", sorted(services) == ["agent", "clickhouse", "grafana", "init", "prometheus"])
+    check("compose: the services", sorted(services) == ["agent", "clickhouse", "grafana", "init", "prometheus", "rollup"])
     check("compose: the agent has the capabilities of the DaemonSet", services["agent"]["cap_drop"] == ["ALL"]
           and set(services["agent"]["cap_add"]) == CAPABILITIES)
     check("compose: and its limits", services["agent"]["mem_limit"] == "150m" and services["agent"]["cpus"] == 0.1 and services["agent"]["read_only"])
@@ -107,8 +107,26 @@ def check_compose():
         check(f"compose: Grafana has what {name}.yaml asks for", used and used <= wanted)
 
 
+def check_rollup():
+    deployment = load("kubernetes/rollup.yaml")[0]
+    spec = deployment["spec"]["template"]["spec"]
+    container = spec["containers"][0]
+    check("roll-ups: one pod, in the DaemonSet's namespace, of its account", deployment["kind"] == "Deployment" and deployment["spec"]["replicas"] == 1
+          and deployment["metadata"]["namespace"] == documents["Namespace"]["metadata"]["name"]
+          and spec["serviceAccountName"] == documents["ServiceAccount"]["metadata"]["name"] and spec["automountServiceAccountToken"] is False)
+    check("roll-ups: its selector matches its pods", deployment["spec"]["selector"]["matchLabels"].items() <= deployment["spec"]["template"]["metadata"]["labels"].items())
+    check("roll-ups: no rights", container["securityContext"]["capabilities"] == {"drop": ["ALL"]} and container["securityContext"]["runAsNonRoot"]
+          and container["securityContext"]["readOnlyRootFilesystem"])
+    check("roll-ups: the address is the secret's", container["args"] == ["store", "rollup", "--every", "5m", f"$({container['env'][0]['name']})"])
+    check("roll-ups: compose has the same command", fleet["services"]["rollup"]["command"][:4] == container["args"][:4]
+          and fleet["services"]["rollup"]["command"][4] == fleet["services"]["init"]["command"][2])
+    with open(f"{packaging}/systemd/gasflame-rollup.service.in") as f:
+        check("roll-ups: and so has the unit", f" {' '.join(container['args'][:4])} ${{{container['env'][0]['name']}}}\n" in f.read())
+
+
 check_daemonset()
 check_rights()
 check_mounts()
 check_compose()
+check_rollup()
 sys.exit(failed)

@@ -97,11 +97,28 @@ gf store push --target node-b --release "v0'" "$store" late.gasflame
 map late.json --figure function --name state_root --slot 10m
 check "an hour with a late window is read from samples" grep -q '"rolled_hours":5,"raw_hours":1' late.json
 check_not "and has that window" same raw.json late.json
-gf store rollup "$store"
-check "it is rolled up again" said "rolled up 1 hour:"
-map again.json --figure function --name state_root --slot 10m
+# By itself, as a fleet has it: one server is away at first.
+kill -9 "${pids[1]}" && wait "${pids[1]}" 2>/dev/null
+gf store rollup --every 10s "$store"
+check_status "a service that never rests is refused" 2
+"$GASFLAME" store rollup --every 1m "$store" >service.out 2>service.err &
+service=$!
+started+=("$service")
+check "a server that is away does not end it" wait_for 30 grep -q "^warning" service.err
+kill -0 "$service" || not_ok "it goes on"
+kill "$service"
+wait "$service"
+check "it ends when it is told to" test $? = 0
+serve 1
+wait_for 20 answers 1
+"$GASFLAME" store rollup --every 1m "$store" >service.out 2>service.err &
+service=$!
+started+=("$service")
+rolled_again() { map again.json --figure function --name state_root --slot 10m && grep -q '"rolled_hours":6,"raw_hours":0' again.json; }
+check "the hour is rolled up again, by itself" wait_for 60 rolled_again
 check "which is the same" same late.json again.json
-check "from roll-ups" grep -q '"rolled_hours":6,"raw_hours":0' again.json
+kill "$service"
+wait "$service"
 # A clock that was wrong by years: hours that are not over.
 python3 "$here/makefleet.py" "$GASFLAME" future.gasflame $(($(date +%s) + 90000000)) 60 99
 gf store push --target future "$store" future.gasflame

@@ -1,4 +1,4 @@
-#include "fleet/fetchsums.h"
+#include "fleet/fetch/fetchsums.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/vec.h"
 #include "fleet/answer.h"
 #include "fleet/clickhouse.h"
-#include "fleet/fetchnames.h"
+#include "fleet/fetch/fetchnames.h"
 #include "fleet/sql.h"
 #include "profile/profile.h"
 

@@ -1,4 +1,4 @@
-#include "fleet/fetch.h"
+#include "fleet/fetch/fetch.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "base/vec.h"
 #include "fleet/answer.h"
 #include "fleet/clickhouse.h"
-#include "fleet/fetchnames.h"
+#include "fleet/fetch/fetchnames.h"
 #include "fleet/sql.h"
 #include "fleet/storeurl.h"
 #include "profile/keys.h"

@@ -1,10 +1,10 @@
-#include "fleet/pushrows.h"
+#include "fleet/push/pushrows.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "fleet/clickhouse.h"
-#include "fleet/push.h"
+#include "fleet/push/push.h"
 #include "fleet/sql.h"
 #include "fleet/window.h"
 #include "profile/profile.h"

@@ -1,4 +1,4 @@
-#include "fleet/push.h"
+#include "fleet/push/push.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "fleet/clickhouse.h"
-#include "fleet/pushbatch.h"
+#include "fleet/push/pushbatch.h"
 #include "fleet/storeurl.h"
 #include "fleet/window.h"
 

@@ -1,4 +1,4 @@
-#include "fleet/fetchnames.h"
+#include "fleet/fetch/fetchnames.h"
 
 #include <ctype.h>
 #include <stdlib.h>

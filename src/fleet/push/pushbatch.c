@@ -1,4 +1,4 @@
-#include "fleet/pushbatch.h"
+#include "fleet/push/pushbatch.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "base/mem.h"
 #include "fleet/answer.h"
 #include "fleet/clickhouse.h"
-#include "fleet/push.h"
-#include "fleet/pushrows.h"
+#include "fleet/push/push.h"
+#include "fleet/push/pushrows.h"
 #include "fleet/sql.h"
 #include "fleet/window.h"
 
