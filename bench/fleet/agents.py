@@ -161,7 +161,7 @@ def measure_agents(build, folder, quick, before=None):
 	try:
 		with Shards(own, 1) as store:
 			subprocess.run([gasflame, "store", "init", store.url], check=True, stderr=subprocess.DEVNULL)
-			nodes, captures = measure_bytes(gasflame, build, own, store, 1 if quick else 4)
+			nodes, captures = measure_bytes(gasflame, build, own, store, 1 if quick else 3)
 			spools = {"": measure_spool(gasflame, own, store, captures, 100 if quick else 1000)}
 			if before:
 				spools["before"] = measure_spool(before, own, store, captures, 100 if quick else 1000)

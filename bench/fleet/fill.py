@@ -2,7 +2,7 @@
 
 40 nodes, a day of windows of 30 s, 87 rows each, a block in 12 s, 5,000 stacks of 30 frames in 3,000 functions. Stacks share their callers, as calls of a
 program do, and some are far more frequent than others. A node is on one server. From noon on the release is v2, in which three things are slower: one function by 30 %,
-waits for locks by 100 %, blocks by 60 %.
+waits for locks by 100 %, blocks by 150 %.
 """
 import time
 
@@ -39,7 +39,7 @@ class Filler:
 		"""The rest of a window, and the row that commits it."""
 		begin = f"(second + 12 * k) * {NS}"
 		self.store.ask(shard, f"INSERT INTO blocks SELECT {self.key}, cityHash64(node, slot, k), 'block', '', {begin}, {begin} + toUInt64((100000000 + 200000000 * "
-			       f"{spread('slot', 'node', 'k')}) * if(second >= {NOON}, 1.6, 1)), slot * 3 + k, 15000000, 100, 7 FROM {self.each(shard, 3)} WHERE k < 2 OR slot % 2")
+			       f"{spread('slot', 'node', 'k')}) * if(second >= {NOON}, 2.5, 1)), slot * 3 + k, 15000000, 100, 7 FROM {self.each(shard, 3)} WHERE k < 2 OR slot % 2")
 		self.store.ask(shard, f"INSERT INTO points SELECT {self.key}, 'mem.rss', 'bytes', second * {NS}, toInt64(4000000000 + slot * 1000) FROM {self.each(shard, 1)}")
 		lock = f"toUInt64(1000000000 * (0.9 + 0.2 * {spread('node', 'start')}) * if(start >= toDateTime({NOON}), 2, 1))"
 		self.store.ask(shard, f"INSERT INTO windows SELECT day, target AS node, start, window_id, 1, toUInt64(toUInt32(start)) * {NS}, 30 * {NS}, intDiv(toUInt32(start) - {DAY}, 30), 1, "

@@ -42,6 +42,8 @@ struct queue {
 	uint64_t next_ns;        /* CLOCK_MONOTONIC */
 	char *note;              /* the last failure that was logged; NULL = all is well */
 	VEC(char *) batch;       /* names of the windows that the sink has collected and not sent yet: the oldest of the queue */
+	uint64_t every_ns;       /* windows are collected for so long; 0 = not at all */
+	bool sent;               /* something, since they were collected last */
 	size_t single;           /* so many go one by one: the sink refused one of them */
 };
 
@@ -142,6 +144,7 @@ static void note_success(struct queue *q, size_t n)
 	q->note = NULL;
 	q->failures = 0;
 	q->next_ns = 0;
+	q->sent = true;
 	if (!q->row)
 		return;
 	q->row->delivered += n;
@@ -259,19 +262,35 @@ static void take(struct deliver *d)
 		log_warn("the spool: %s", err.text);
 }
 
-/* Windows in their order, one of each sink in turn: sinks that want the same window next read it once. */
-static void deliver_round(struct deliver *d, uint64_t until_ns)
+/* All that waited is sent: the next ones are collected for a while, and of a fleet that was started at once not all for the same. */
+static void collect_next(struct deliver *d, size_t i)
+{
+	struct queue *q = &d->queues.v[i];
+	uint64_t random = 0;
+
+	if (!q->every_ns || !q->sent || q->failures || spool_state(d->spool, i).waiting)
+		return;
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
+		random = clock_mono_ns();
+	q->next_ns = clock_mono_ns() + q->every_ns - random % (q->every_ns / 4 + 1);
+	q->sent = false;
+}
+
+/* Windows in their order, one of each sink in turn: sinks that want the same window next read it once. All but the last round end early when the agent ends. */
+static void deliver_round(struct deliver *d, uint64_t until_ns, bool last)
 {
 	bool more = true;
 
-	for (unsigned n = 0; more && n < IN_A_ROW && clock_mono_ns() < until_ns; n++) {
+	for (unsigned n = 0; more && n < IN_A_ROW && clock_mono_ns() < until_ns && (last || !stop); n++) {
 		more = false;
 		for (size_t i = d->queues.n; i-- > 0;)
 			if (clock_mono_ns() >= d->queues.v[i].next_ns)
 				more |= deliver_next(d, i);
 	}
-	for (size_t i = 0; i < d->queues.n; i++)
+	for (size_t i = 0; i < d->queues.n; i++) {
 		deliver_batch(d, i);
+		collect_next(d, i);
+	}
 	forget_window(d);
 }
 
@@ -330,7 +349,7 @@ static int open_sinks(struct deliver *d, struct err *err)
 	for (size_t i = 0; i < d->conf->sinks.n; i++) {
 		const struct agentconf_sink *s = &d->conf->sinks.v[i];
 		struct sink_options o = s->options;
-		struct queue q = { .row = &d->board->sinks[i] };
+		struct queue q = { .row = &d->board->sinks[i], .every_ns = s->every_ns };
 		int r;
 
 		o.metrics = d->health;
@@ -406,7 +425,7 @@ int deliver_run(const struct agentconf *conf, struct board *board)
 	while (!r && !stop) {
 		take(&d);
 		agentmetrics_set(d.health, d.board);
-		deliver_round(&d, clock_mono_ns() + round_ns);
+		deliver_round(&d, clock_mono_ns() + round_ns, false);
 		tell(&d);
 		poll(NULL, 0, ROUND_MS);
 	}
@@ -415,7 +434,7 @@ int deliver_run(const struct agentconf *conf, struct board *board)
 		take(&d);
 		for (size_t i = 0; i < d.queues.n; i++)
 			d.queues.v[i].next_ns = d.queues.v[i].failures ? UINT64_MAX : 0;
-		deliver_round(&d, clock_mono_ns() + last_round_ns);
+		deliver_round(&d, clock_mono_ns() + last_round_ns, true);
 		tell(&d);
 	}
 	finish(&d);

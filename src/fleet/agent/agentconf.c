@@ -203,13 +203,15 @@ static int set_sink(struct parse *p, const char *key, const char *value, struct 
 		return set_size(&o->keep_bytes, value, err);
 	if (!strcmp(key, "keep-time"))
 		return set_duration(&o->keep_ns, value, 60 * second_ns, 3650 * 86400 * second_ns, err);
+	if (!strcmp(key, "every"))
+		return set_duration(&p->sink->every_ns, value, second_ns, 3600 * second_ns, err);
 	if (!strcmp(key, "timeout")) {
 		r = set_duration(&timeout_ns, value, second_ns / 10, 600 * second_ns, err);
 		o->timeout_ms = timeout_ns / 1000000;
 		return r;
 	}
 	return err_set(err, EINVAL,
-		       "[sink] has url, user, password-file, token-file, tenant, ca-file, region, timeout, keep-size and keep-time");
+		       "[sink] has url, user, password-file, token-file, tenant, ca-file, region, timeout, every, keep-size and keep-time");
 }
 
 static bool is_sink_name(const char *s)

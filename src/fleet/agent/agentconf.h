@@ -42,6 +42,7 @@ struct agentconf_target {
 struct agentconf_sink {
 	char *name;
 	struct sink_options options;
+	uint64_t every_ns; /* windows are collected for so long; 0 = each goes when it is there */
 	VEC(char *) texts; /* what options refers to */
 };
 

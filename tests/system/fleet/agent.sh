@@ -64,6 +64,7 @@ write_conf()
 	[sink store]
 	url = $store
 	timeout = 5s
+	every = 3s
 	[sink files]
 	url = file://$tmp/files
 	$1

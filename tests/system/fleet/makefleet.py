@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""makefleet.py GASFLAME OUT START SECONDS SEED [FACTOR] - a recording of a node at five samples a second, with blocks of 2 s, in which the function
-state_root costs FACTOR times what it costs else (by default 1) and everything else the same. For tests of roll-ups and watch.
+"""makefleet.py GASFLAME OUT START SECONDS SEED [FACTOR [WAITS [BLOCKS]]] - a recording of a node at five samples a second, with blocks of 2 s, in which the function
+state_root costs FACTOR times what it costs else (by default 1), waits for the disk WAITS times and blocks BLOCKS times, and everything else the same. For tests of roll-ups and watch.
 
 Stacks are of 24 functions below main and run; one of them calls itself.
 """
@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 gasflame, out, start, seconds, seed = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
-factor = float(sys.argv[6]) if len(sys.argv) > 6 else 1.0
+factor, waits, blocks = ([float(a) for a in sys.argv[6:]] + [1.0, 1.0, 1.0])[:3]
 rng = random.Random(seed)
 NAMES = [f"crate_{i}::work" for i in range(23)] + ["state_root"]
 WEIGHTS = [1.0 + i % 5 for i in range(23)] + [8.0 * factor]
@@ -38,8 +38,8 @@ db.execute("insert into thread values (0, 0, 4242, 'node', 0, 0, 0, 0, 0, 0)")
 count = int(seconds * 5 * sum(WEIGHTS) / (sum(WEIGHTS) - 8.0 * factor + 8.0))
 times = sorted(rng.randrange(seconds * ns) for _ in range(count))
 rows = [(0, 0, t, ids[1 + i], 10**7, None) for t, i in zip(times, rng.choices(range(len(NAMES)), WEIGHTS, k=count))]
-rows += [(1, 0, t * ns, ids[len(NAMES) + 1], rng.randrange(10**7, 3 * 10**7), None) for t in range(0, seconds, 3)]
+rows += [(1, 0, t * ns, ids[len(NAMES) + 1], int(waits * rng.randrange(10**7, 3 * 10**7)), None) for t in range(0, seconds, 3)]
 db.executemany("insert into sample values (?, ?, ?, ?, ?, ?)", rows)
 db.executemany("insert into mark values (?, ?, ?, 'block', null, ?, ?, ?)",
-	       [(at * ns, at * ns + 10**8 + rng.randrange(10**8), f"block {at}", start + at, 15000000, 100) for at in range(0, seconds - 2, 12)])
+	       [(at * ns, at * ns + int(blocks * (10**8 + rng.randrange(10**8))), f"block {at}", start + at, 15000000, 100) for at in range(0, seconds - 2, 12)])
 db.commit()

@@ -117,7 +117,7 @@ static void test_sink_keys(void **state)
 	const struct sink_options *o;
 	struct agentconf c;
 
-	take("[target a]\n[sink a.b-c_1]\nurl = https://x\nuser = u\ntenant = t\nca-file = /ca\nregion = eu\ntimeout = 5s\nkeep-size = 1G\n"
+	take("[target a]\n[sink a.b-c_1]\nurl = https://x\nuser = u\ntenant = t\nca-file = /ca\nregion = eu\ntimeout = 5s\nevery = 5m\nkeep-size = 1G\n"
 	     "keep-time = 7d\ntoken-file = /nowhere\npassword-file = /nowhere\n", &c);
 	o = &c.sinks.v[0].options;
 	assert_string_equal(o->url, "https://x");
@@ -126,6 +126,7 @@ static void test_sink_keys(void **state)
 	assert_string_equal(o->ca_file, "/ca");
 	assert_string_equal(o->region, "eu");
 	assert_int_equal(o->timeout_ms, 5000);
+	assert_int_equal(c.sinks.v[0].every_ns, 300 * S);
 	assert_int_equal(o->keep_bytes, 1ULL << 30);
 	assert_int_equal(o->keep_ns, 7 * 86400 * S);
 	/* Without secrets no file is read. */
@@ -184,6 +185,7 @@ static void test_sink_refusals(void **state)
 	refuse("[sink f]\nurl = a\nurl = b\n", "line 3: url: it is there twice");
 	refuse("[sink f]\npassword = x\n", "line 2: password: [sink] has url, user, password-file");
 	refuse("[sink f]\ntimeout = 1ms\n", "line 2: timeout: 1ms is not between");
+	refuse("[sink f]\nevery = 2h\n", "line 2: every: 2h is not between");
 	refuse("[sink f]\ntimeout = soon\n", "line 2: timeout: soon is no time");
 	refuse("[sink f]\nkeep-size = x\n", "line 2: keep-size: x is no size");
 	refuse("[sink f]\nkeep-time = 1s\n", "line 2: keep-time: 1s is not between");
