@@ -19,6 +19,8 @@ kernel_of()
 	package=$(apt-cache $options search --names-only "^linux-image-[0-9].*-$3\$" | cut -d' ' -f1 | sort -V | tail -1)
 	[ -n "$package" ] || { echo "$2 has no kernel $3"; return 1; }
 	(cd "$kernel" && apt-get -q $options download "$package" && dpkg-deb -x ./*.deb . && rm ./*.deb) || return 1
+	# From Debian 13 on modules are below /usr.
+	[ -e "$kernel/lib" ] || ln -s usr/lib "$kernel/lib"
 	depmod -b "$kernel" "$(ls "$kernel/lib/modules")" || return 1
 	touch "$kernel/.whole"
 }
