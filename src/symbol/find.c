@@ -155,13 +155,21 @@ static bool same_file(int a, int b)
 	return a >= 0 && !fstat(a, &x) && !fstat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
+static bool is_what_was_asked(const struct find *f, int fd)
+{
+	struct worker_identity id;
+
+	return !worker_identify(f->worker, fd, &id, NULL) &&
+	       same_id(id.build_id, id.build_id_size, f->build_id, f->build_id_size);
+}
+
 /* Takes fd when it is the module's debug file and has more than the current one. */
 static bool take_debug(struct find *f, int fd, bool by_link)
 {
 	struct symbols_info info;
 	enum find_level level;
 
-	if (same_file(f->main, fd) || worker_inspect(f->worker, fd, &info, NULL))
+	if (same_file(f->main, fd) || (f->by_identity && !is_what_was_asked(f, fd)) || worker_inspect(f->worker, fd, &info, NULL))
 		return false;
 	if (!is_module(f, &info) &&
 	    !(by_link && !(info.build_id_size && f->build_id_size) &&
@@ -334,9 +342,10 @@ static void search_siblings(struct find *f)
 	_cleanup_fd_ int host = -1;
 	unsigned seen = 0;
 
-	if (enough(f) || !slash || f->main < 0 || !f->build_id_size ||
+	if (f->no_siblings || enough(f) || !slash || f->main < 0 || !f->build_id_size ||
 	    target_open_host(f->path, &host, NULL) || !same_file(f->main, host))
 		return;
+	f->siblings_in_vain = true;
 	for (size_t i = 0; i < ARRAY_LEN(below); i++) {
 		_cleanup_free_ char *folder = mem_printf("%.*s%s", (int)(slash - f->path + 1), f->path,
 							 below[i]);
@@ -353,22 +362,17 @@ static void search_siblings(struct find *f)
 				continue;
 			path = mem_printf("%s%s", folder, e->d_name);
 			seen++;
+			f->by_identity = true; /* inspecting a library reads all of its names, and most of them are others */
 			try_debug(f, false, false, path);
+			f->by_identity = false;
 		}
 		f->looked = tell;
+		f->siblings_in_vain &= f->debug_from.where == SOURCE_NONE;
 		if (dir)
 			looked(f, folder, f->debug_from.where ? f->debug_from.path : "no unstripped build beside it");
 		if (dir)
 			closedir(dir);
 	}
-}
-
-static bool is_what_was_asked(const struct find *f, int fd)
-{
-	struct worker_identity id;
-
-	return !worker_identify(f->worker, fd, &id, NULL) &&
-	       same_id(id.build_id, id.build_id_size, f->build_id, f->build_id_size);
 }
 
 static void search_servers(struct find *f)

@@ -71,6 +71,9 @@ struct find {
 	void *looked_context;
 	const struct functions *known; /* functions of the module that the capture kept; may be NULL */
 	bool no_dwarf;
+	bool no_siblings;      /* do not look beside the file: that was in vain before */
+	bool siblings_in_vain; /* find_files(): looked beside the file, and nothing was there */
+	bool by_identity;      /* find.c's: a file of another build-id is not inspected */
 	bool debuginfod;           /* ask servers; false afterwards when they do not answer */
 
 	/* the result */

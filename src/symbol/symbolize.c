@@ -37,6 +37,7 @@ struct symbolizer {
 	struct worker *worker;
 	bool own_worker;
 	struct map kept; /* module to descriptor */
+	struct map alone; /* modules beside whose files nothing was found, where that is asked often */
 	struct jitfiles *jit;
 	struct kallsyms *kernel; /* kept from one call to the next: it takes long to read */
 	bool kernel_early;       /* it was read during the recording */
@@ -63,6 +64,7 @@ void symbolizer_free(struct symbolizer *s)
 		if (s->kept.slots[i].used && (int)s->kept.slots[i].value >= 0)
 			close(s->kept.slots[i].value);
 	map_done(&s->kept);
+	map_done(&s->alone);
 	jitfiles_free(s->jit);
 	symbolizer_keep_kernel(s, NULL);
 	if (s->own_worker)
@@ -269,6 +271,7 @@ static void resolve_file(struct group *g)
 				.build_id = build_id, .build_id_size = MIN(m->build_id_size, 20),
 				.recorded_wall_ns = r->p->start_wall_ns, .no_dwarf = s->options.no_inline,
 				.root = s->options.root, .debuginfod = s->options.debuginfod, .known = &known };
+	b.find.no_siblings = s->options.often && map_get(&s->alone, g->module + 1);
 	kept_functions(r->p, g->module, &known);
 	g->binary = &b;
 	if (kept && (int)*kept >= 0)
@@ -277,6 +280,8 @@ static void resolve_file(struct group *g)
 		b.find.main = vdso_file();
 	binary_resolve(&b, g->addresses.v, g->addresses.n, got_names, g);
 	s->options.debuginfod = s->options.debuginfod && b.find.debuginfod;
+	if (b.find.siblings_in_vain)
+		map_put(&s->alone, g->module + 1, 1);
 	g->binary = NULL;
 	if (b.other[0])
 		profile_count_of(r->p, KEY_SYMBOLS_BUILD_OF, b.other, g->n);
