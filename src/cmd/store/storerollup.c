@@ -144,7 +144,7 @@ static int rollup(const struct command *c, int argc, char **argv)
 {
 	const char *target = NULL, *from = NULL, *to = NULL;
 	struct rollup_options o = { .now_ns = clock_wall_ns() };
-	uint64_t every_ns = 0;
+	uint64_t every_ns = UINT64_MAX; /* once */
 	const struct option_spec options[] = {
 		{ 0, "target", OPTION_STRING, &target, "NAME", "of this target only; by default of all" },
 		{ 0, "from", OPTION_STRING, &from, "TIME", "hours that begin then or later, 2026-11-17 10:00 or -2d; by default all" },
@@ -158,7 +158,7 @@ static int rollup(const struct command *c, int argc, char **argv)
 
 	if (first < 0)
 		return -first - 1;
-	if (argc - first != 1 || (every_ns && (every_ns < minute_ns || to))) {
+	if (argc - first != 1 || (every_ns != UINT64_MAX && (every_ns < minute_ns || to))) {
 		log_error("store rollup wants the address of one store, and --every a minute at least and no --to (gasflame store rollup --help)");
 		return EXIT_USAGE;
 	}
@@ -172,7 +172,7 @@ static int rollup(const struct command *c, int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	r = store_open(argv[first], &client, &err);
-	if (!r && every_ns)
+	if (!r && every_ns != UINT64_MAX)
 		serve(client, &o, every_ns);
 	else if (!r)
 		r = roll_once(client, &o, &err);

@@ -18,6 +18,18 @@
 
 enum { MOST_CANDIDATES = 4096, MOST_CODE = 4 << 20 };
 
+void probesites_add_out(const struct elf *elf, struct probesites *d, uint64_t address)
+{
+	uint64_t offset;
+
+	if (d->trouble)
+		return;
+	if (d->out_count == PROBESITES_OUT)
+		d->trouble = PROBESITES_MANY_OUT;
+	else if (elf_address_to_offset(elf, address, &offset))
+		d->out[d->out_count++] = offset;
+}
+
 /* --- names --- */
 
 /* Returns whether the n bytes of name at offset at are within <>. A leading <…> is the type that the

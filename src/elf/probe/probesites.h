@@ -81,6 +81,8 @@ int probesites_find(struct elf *elf, const char *text, size_t n, struct probesit
 /* Reads the code of one function of x86-64; part of probesites_find, -ENOTSUP in a build without a disassembler. */
 int probesites_read(const struct elf *elf, struct probesites *d, uint64_t cold, uint64_t cold_size, bool may_be_future,
 		    struct err *err);
+/* Takes an end of the function, at an address, for those that read its code. */
+void probesites_add_out(const struct elf *elf, struct probesites *d, uint64_t address);
 /* Returns whether all numbers are within their bounds. Terminates the names. */
 bool probesites_check(struct probesites_info *info);
 /* Returns the trouble as a sentence for people: "begins with …". */

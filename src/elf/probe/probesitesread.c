@@ -93,18 +93,6 @@ static bool is_indirect(const cs_insn *in)
 	return in->bytes[at] == 0xff && (in->bytes[at + 1] >> 3 & 7) == 4;
 }
 
-static void add_out(const struct code *c, struct probesites *d, uint64_t address)
-{
-	uint64_t offset;
-
-	if (d->trouble)
-		return;
-	if (d->out_count == PROBESITES_OUT)
-		d->trouble = PROBESITES_MANY_OUT;
-	else if (elf_address_to_offset(c->elf, address, &offset))
-		d->out[d->out_count++] = offset;
-}
-
 /* Finds the ends in a piece of the function's code. */
 static void read_outs(csh handle, const struct code *c, struct probesites *d, uint64_t address, uint64_t size)
 {
@@ -115,7 +103,7 @@ static void read_outs(csh handle, const struct code *c, struct probesites *d, ui
 
 	while (left && cs_disasm_iter(handle, &code, &left, &address, in)) {
 		if (is_return(in) || (is_jump(in) && !inside(c, jump_target(in))) || (is_indirect(in) && given <= NEAR))
-			add_out(c, d, in->address);
+			probesites_add_out(c->elf, d, in->address);
 		given = gives_back(in) ? 0 : given + 1;
 	}
 	cs_free(in, 1);

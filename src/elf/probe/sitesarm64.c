@@ -110,18 +110,6 @@ static bool gives_back(uint32_t w)
 	return ((w & 0xffc003e0) == 0xa8c003e0) || ((w & 0xffe00fe0) == 0xf84007e0) || ((w & 0xff8003ff) == 0x910003ff);
 }
 
-static void add_out(const struct code *c, struct probesites *d, uint64_t address)
-{
-	uint64_t offset;
-
-	if (d->trouble)
-		return;
-	if (d->out_count == PROBESITES_OUT)
-		d->trouble = PROBESITES_MANY_OUT;
-	else if (elf_address_to_offset(c->elf, address, &offset))
-		d->out[d->out_count++] = offset;
-}
-
 /* Finds the ends in a piece of the function's code. */
 static void read_outs(const struct code *c, struct probesites *d, uint64_t address, uint64_t size)
 {
@@ -135,7 +123,7 @@ static void read_outs(const struct code *c, struct probesites *d, uint64_t addre
 		if (is_signed_return(w) && !d->trouble)
 			d->trouble = PROBESITES_REFUSED;
 		if (is_out(c, w, address + at) || (is_indirect(w) && given <= NEAR))
-			add_out(c, d, address + at);
+			probesites_add_out(c->elf, d, address + at);
 		given = gives_back(w) ? 0 : is_branch(w) ? NEAR + 1 : given + 1;
 	}
 }

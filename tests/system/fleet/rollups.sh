@@ -101,6 +101,8 @@ check_not "and has that window" same raw.json late.json
 kill -9 "${pids[1]}" && wait "${pids[1]}" 2>/dev/null
 gf store rollup --every 10s "$store"
 check_status "a service that never rests is refused" 2
+gf store rollup --every 0 "$store"
+check_status "and so is one without a pause" 2
 "$GASFLAME" store rollup --every 1m "$store" >service.out 2>service.err &
 service=$!
 started+=("$service")
