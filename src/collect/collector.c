@@ -45,11 +45,16 @@ void collector_add_cpu_event(struct session *s)
 	s->cpu_event = profile_add_event(s->profile, "cpu", "ns", describe, 1000000000 / s->hz);
 }
 
+void collector_begin_at(struct session *s, uint64_t mono_ns)
+{
+	s->start_mono_ns = mono_ns;
+	s->profile->start_wall_ns = clock_wall_ns() + mono_ns - clock_mono_ns();
+	processes_set_start(s->processes, s->start_mono_ns);
+}
+
 void collector_begin(struct session *s)
 {
-	s->start_mono_ns = clock_mono_ns();
-	s->profile->start_wall_ns = clock_wall_ns();
-	processes_set_start(s->processes, s->start_mono_ns);
+	collector_begin_at(s, clock_mono_ns());
 }
 
 /* Our own hooks (inject/blobhead.h): between two functions of the program they are none of its calls. */

@@ -130,8 +130,10 @@ bool collector_any(const struct session *s, enum collector_flag flag);
 /* The profile's stack for the frames of a record: outermost first, user, then kernel. */
 uint32_t collector_stack(struct session *s, const struct shared_record *r, const uint64_t *frames);
 void collector_add_cpu_event(struct session *s);
-/* The recording begins now: times count from here. Called once more by a collector that needed time first. */
+/* The recording begins now: times count from here. */
 void collector_begin(struct session *s);
+/* Likewise at a moment of CLOCK_MONOTONIC that is near. Called by a collector that needed time first, which waits for it. */
+void collector_begin_at(struct session *s, uint64_t mono_ns);
 /* A tick of the clock, with BPF or without, as a sample of the profile. */
 void collector_cpu_sample(struct session *s, const struct shared_record *r, uint32_t stack);
 /* The same for a thread of the profile that is known. */

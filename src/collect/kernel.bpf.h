@@ -63,6 +63,7 @@ struct task_struct {
 	int exit_code;
 	unsigned int flags;
 	unsigned int __state;
+	int on_cpu; /* CONFIG_SMP */
 	bool throttled; /* CONFIG_CFS_BANDWIDTH, since 6.18: stopped by the quota; before, only its run queue knows */
 	char comm[16];
 };

@@ -282,11 +282,12 @@ enum { SHARED_TASK_REGS = 34 };
 enum { SHARED_TASK_REGS = 21 };
 #endif
 #define SHARED_TASK_THROTTLED 0x80000000u /* it could run, but for a CPU quota */
+#define SHARED_TASK_READY 0x40000000u     /* it could run, but is on no CPU */
 
 /* A thread as it stands when a recording begins: its registers, and its stack in the kernel. */
 struct shared_task {
 	uint32_t pid, tid;
-	uint32_t state; /* the kernel's: 0 = it runs or could; and SHARED_TASK_THROTTLED */
+	uint32_t state; /* the kernel's, and the above; 0 = it runs */
 	uint32_t kernel_count;
 	uint64_t regs[SHARED_TASK_REGS]; /* struct pt_regs */
 	uint64_t kernel[SHARED_MAX_KERNEL_FRAMES];

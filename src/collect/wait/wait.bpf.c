@@ -18,6 +18,7 @@
  */
 #define STACKCACHE_DEFINE
 #include "collect/unwind/stackcache.bpf.h"
+#include "collect/wait/begin.h"
 #include "collect/wait/split.bpf.h"
 
 /* Interrupts are off in all the tracepoints used here: one for each CPU is enough. */
@@ -34,7 +35,7 @@ enum { PLACE_OF_SITE = 0x200, THIN_MOST = 15, PREEMPT_RARE_MOST = 16 };
 
 BPF_MAP(new_thread, ARRAY, 1, uint32_t, struct shared_thread);
 
-uint64_t wait_start_ns; /* when the recording began */
+uint64_t wait_start_ns; /* when the recording begins: it is set before; 0 = that is not known yet (begin.h) */
 uint64_t wait_end_ns;   /* and ended, 0 = not yet */
 uint64_t wait_exec_ns;  /* when the child that we run became the program, 0 = not yet */
 uint32_t wait_held;     /* that child: until its exec it is ourselves; 0 = none */
@@ -49,6 +50,14 @@ static __always_inline bool is_over(uint64_t now)
 	uint64_t end = *(volatile uint64_t *)&wait_end_ns;
 
 	return end && now >= end;
+}
+
+/* Has the recording not begun? What happens now is only kept in mind. */
+static __always_inline bool is_early(uint64_t now)
+{
+	uint64_t start = *(volatile uint64_t *)&wait_start_ns;
+
+	return !start || now < start;
 }
 
 static __always_inline struct shared_wait_counts *counts_here(void)
@@ -67,7 +76,7 @@ static __always_inline struct shared_thread *thread_of(struct task_struct *task,
 	uint32_t tid = task->pid, pid = task->tgid, zero = 0;
 	struct shared_thread *t, *blank;
 	struct shared_process *p;
-	uint64_t born, since;
+	uint64_t born, since, start;
 
 	if (!unwind_may_be_ours(pid) || !tid)
 		return NULL;
@@ -77,7 +86,8 @@ static __always_inline struct shared_thread *thread_of(struct task_struct *task,
 	p = pid == *(volatile uint32_t *)&wait_held ? NULL : bpf_map_lookup_elem(&processes, &pid);
 	if (!p)
 		return NULL;
-	since = p->since_ns > wait_start_ns ? p->since_ns : wait_start_ns;
+	start = *(volatile uint64_t *)&wait_start_ns;
+	since = p->since_ns > start ? p->since_ns : start;
 	blank = bpf_map_lookup_elem(&new_thread, &zero);
 	if (!blank || bpf_map_update_elem(&threads, &tid, blank, BPF_NOEXIST)) {
 		struct shared_wait_counts *c = counts_here();
@@ -620,8 +630,14 @@ static __always_inline void leave_cpu(void *ctx, struct task_struct *task, struc
 
 	if (!t)
 		return;
-	settle(t, task, now);
-	t->account.switches++;
+	if (is_early(now)) {
+		read_kernel(task, &t->kernel_run_ns, &t->kernel_queue_ns);
+		t->has_kernel = 1;
+	} else {
+		begin_thread(t, wait_start_ns);
+		settle(t, task, now);
+		t->account.switches++;
+	}
 	t->account.since_ns = now;
 	t->left_ns = now;
 	t->waker_stack = 0;
@@ -632,9 +648,11 @@ static __always_inline void leave_cpu(void *ctx, struct task_struct *task, struc
 	t->walked = 0;
 	state = task->__state;
 	if (state & 0x80) { /* TASK_DEAD: it will not come back */
-		send_sums(t);
-		bpf_probe_read_kernel(t->account.name, sizeof(t->account.name), task->comm);
-		bpf_ringbuf_output(&ring, &t->account, sizeof(t->account), BPF_RB_NO_WAKEUP);
+		if (!is_early(now)) {
+			send_sums(t);
+			bpf_probe_read_kernel(t->account.name, sizeof(t->account.name), task->comm);
+			bpf_ringbuf_output(&ring, &t->account, sizeof(t->account), BPF_RB_NO_WAKEUP);
+		}
 		tid = t->account.tid;
 		bpf_map_delete_elem(&threads, &tid);
 		return;
@@ -661,6 +679,8 @@ static __always_inline void enter_cpu(struct task_struct *task, uint64_t now)
 
 	if (!t)
 		return;
+	if (!is_early(now))
+		begin_thread(t, wait_start_ns);
 	passed = now - t->account.since_ns;
 	if (t->account.state == STATE_BLOCKED)
 		t->blocked_ns = passed;
@@ -711,6 +731,8 @@ int on_waking(uint64_t *ctx)
 	now = bpf_ktime_get_ns();
 	if (is_over(now))
 		return 0;
+	if (!is_early(now))
+		begin_thread(t, wait_start_ns);
 	t->blocked_ns = now - t->account.since_ns;
 	t->account.state = STATE_READY;
 	t->account.since_ns = now;
@@ -766,7 +788,8 @@ struct bpf_iter__task {
 
 BPF_MAP(wait_task, PERCPU_ARRAY, 1, uint32_t, struct shared_task);
 
-/* Where the threads of the targets stand before the recording begins: it may be where they stay. */
+/* Where the threads of the targets stand before the recording begins: it may be where they stay. Whoever leaves a CPU later than this is seen by
+ * on_switch(), which is attached already. */
 SEC("iter/task")
 int list_threads(struct bpf_iter__task *ctx)
 {
@@ -786,6 +809,9 @@ int list_threads(struct bpf_iter__task *ctx)
 	t->state = BPF_CORE_READ(task, __state);
 	if (bpf_core_field_exists(task->throttled) && BPF_CORE_READ(task, throttled))
 		t->state |= SHARED_TASK_THROTTLED;
+	/* What is read of one that comes to a CPU meanwhile is wrong, and not used: on_switch() sees it. */
+	if (!t->state && bpf_core_field_exists(task->on_cpu) && !BPF_CORE_READ(task, on_cpu))
+		t->state = SHARED_TASK_READY;
 	regs = (void *)bpf_task_pt_regs((void *)task);
 	if (bpf_probe_read_kernel(t->regs, sizeof(t->regs), regs))
 		return 0;

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -21,6 +22,7 @@
 #include "collect/kernel/wakecontext.h"
 #include "collect/process/processes.h"
 #include "collect/unwind/userstack.h"
+#include "collect/wait/begin.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
 #include "target/proc.h"
@@ -31,8 +33,9 @@ struct wait {
 	struct bpf_link *links[4];
 	uint32_t wait_event, queue_event, throttled_event; /* the last: PROFILE_NONE until there is one */
 	uint32_t preempted, before, lost; /* stacks of the profile that stand for those without one */
-	struct map stood; /* tid to the stack with which it slept, or was throttled, when the recording began */
-	struct map stopped; /* tids of the latter */
+	struct map stood; /* tid to the stack with which it slept, was throttled or had no CPU before the recording began */
+	struct map stopped; /* tids of the throttled */
+	struct map ready; /* tids of those without a CPU */
 	struct map later; /* tid to an index: stacks of sleepers, taken again once their mappings were known */
 	VEC(struct later) laters;
 	uint64_t listed_ns, list_again_ns;
@@ -54,6 +57,9 @@ struct later {
 /* Listing all threads takes milliseconds where there are thousands: not more often than this, and ever less
  * often while tables are made that take long. */
 enum { LIST_AGAIN_NS = 20000000, LIST_AGAIN_MOST_NS = 1000000000 };
+
+/* Between the store that tells the programs when the recording begins and that moment; more than the store takes, also where we are preempted. */
+enum { BEGIN_AHEAD_NS = 2000000 };
 
 static uint32_t marker(struct profile *p, const char *name)
 {
@@ -85,7 +91,7 @@ static uint32_t stack_of_task(struct session *s, const struct shared_task *t)
 	return collector_stack(s, &r, frames);
 }
 
-/* Calls fn for each thread of the targets that sleeps now. */
+/* Calls fn for each thread of the targets that is on no CPU now. */
 static void list_sleepers(struct session *s, void (*fn)(struct session *s, const struct shared_task *t))
 {
 	struct bpf_link *link = bpf_program__attach_iter(bpfengine_skeleton(s->engine)->progs.list_threads, NULL);
@@ -104,6 +110,8 @@ static void note_stood(struct session *s, const struct shared_task *t)
 	*map_put(&own(s)->stood, t->tid, 0) = stack_of_task(s, t);
 	if (t->state & SHARED_TASK_THROTTLED)
 		map_put(&own(s)->stopped, t->tid, 1);
+	if (t->state & SHARED_TASK_READY)
+		map_put(&own(s)->ready, t->tid, 1);
 }
 
 /* A thread that was found later has been asleep since before it was found. */
@@ -168,13 +176,27 @@ static int attach(struct wait *w, struct bpf_program *const *programs, struct er
 	return 0;
 }
 
+/* Everybody is known by now, from being listed or from the programs: the recording begins, at a moment of which these hear before it comes. */
+static void begin(struct session *s)
+{
+	uint64_t start = clock_mono_ns() + BEGIN_AHEAD_NS;
+	struct timespec at = { .tv_sec = start / 1000000000, .tv_nsec = start % 1000000000 };
+
+	__atomic_store_n(&bpfengine_skeleton(s->engine)->bss->wait_start_ns, start, __ATOMIC_SEQ_CST);
+	collector_begin_at(s, start);
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
+		;
+}
+
 static int start(struct session *s, struct err *err)
 {
 	struct gasflame_bpf *skeleton = bpfengine_skeleton(s->engine);
-	struct bpf_program *const programs[] = { skeleton->progs.on_wakeup_new, skeleton->progs.on_waking,
-						 skeleton->progs.on_wait_exec, skeleton->progs.on_switch };
+	/* on_switch() first: without it, on_waking() would see threads become ready that it never sees blocked again. */
+	struct bpf_program *const programs[] = { skeleton->progs.on_switch, skeleton->progs.on_waking,
+						 skeleton->progs.on_wakeup_new, skeleton->progs.on_wait_exec };
 	struct profile *p = s->profile;
 	struct wait *w = own(s);
+	int r;
 
 	w->wait_event = profile_add_event(p, "wait", "ns", "time blocked, from leaving the CPU to being woken", 0);
 	w->queue_event = profile_add_event(p, "queue", "ns", "time ready to run, but without a CPU", 0);
@@ -187,11 +209,12 @@ static int start(struct session *s, struct err *err)
 	if (s->options->program && s->options->pid_count)
 		skeleton->bss->wait_held = s->options->pids[0];
 	skeleton->bss->wait_quota = s->quota;
+	r = attach(w, programs, err);
+	if (r < 0)
+		return r;
 	list_sleepers(s, note_stood);
-	/* Looking around took its time: the recording begins now. */
-	collector_begin(s);
-	skeleton->bss->wait_start_ns = s->start_mono_ns;
-	return attach(w, programs, err);
+	begin(s);
+	return 0;
 }
 
 static uint32_t stack_of(struct session *s, uint32_t tid, uint64_t hash)
@@ -374,8 +397,10 @@ static void finish_threads(struct session *s, int threads_fd, uint64_t now)
 	uint32_t tid, *previous = NULL;
 
 	while (!bpf_map_get_next_key(threads_fd, previous, &tid)) {
-		if (!bpf_map_lookup_elem(threads_fd, &tid, &t))
+		if (!bpf_map_lookup_elem(threads_fd, &tid, &t)) {
+			begin_thread(&t, s->start_mono_ns);
 			finish_thread(s, &t, now);
+		}
 		previous = &tid;
 	}
 }
@@ -406,6 +431,12 @@ static void finish_silent(struct session *s, uint64_t now, bool peek)
 		if (map_get(&own(s)->stopped, t->tid)) {
 			t->queue_ns = all - t->start_ns;
 			add_throttled(s, t->queue_ns, &(struct profile_sample){ .time_ns = t->start_ns, .thread = i, .stack = *stood });
+			continue;
+		}
+		if (stood && map_get(&own(s)->ready, t->tid)) {
+			t->queue_ns = life;
+			profile_add_sample(s->profile, &(struct profile_sample){ .time_ns = t->start_ns, .value = life, .thread = i,
+				.event = own(s)->queue_event, .stack = *stood });
 			continue;
 		}
 		if (!(peek && stood) && st.state == 'R') {
@@ -470,6 +501,7 @@ static void stop(struct session *s)
 	tally(s, s->profile);
 	map_done(&own(s)->stood);
 	map_done(&own(s)->stopped);
+	map_done(&own(s)->ready);
 	map_done(&own(s)->later);
 	vec_done(&own(s)->laters);
 	vec_done(&own(s)->silent);
