@@ -215,6 +215,11 @@ static bool is_apart(const char *kind, const char *first)
 	return readlink(path, link, sizeof(link) - 1) > 0 && strcmp(link, first);
 }
 
+static bool has_own_users(void)
+{
+	return is_apart("user", "user:[4026531837]");
+}
+
 static bool has_own_pids(void)
 {
 	return is_apart("pid", "pid:[4026531836]");
@@ -229,6 +234,9 @@ static bool in_container(void)
 
 const char *host_remedy(const struct host *h)
 {
+	/* No option of the container gives it what its user does not have. */
+	if (h->own_users)
+		return "run it on the host, outside of this user namespace, with sudo; the processes in here are targets like others there";
 	if (!h->container && h->paranoid >= 3)
 		return "run it with sudo; capabilities of its own (setcap) are enough only with sudo sysctl kernel.perf_event_paranoid=2, as a kernel "
 		       "that knows level 3 asks for CAP_SYS_ADMIN there: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog,"
@@ -261,7 +269,9 @@ void host_probe(struct host *ret)
 		ret->paranoid = -2;
 	ret->kptr_restrict = read_number("/proc/sys/kernel/kptr_restrict", 0);
 	ret->kernel_symbols = kernel_symbols_visible();
-	ret->capabilities = effective_capabilities();
+	/* BPF, perf events and kallsyms ask for capabilities of the first user namespace. */
+	ret->own_users = has_own_users();
+	*(ret->own_users ? &ret->namespace_capabilities : &ret->capabilities) = effective_capabilities();
 	ret->memlock_bytes = getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY
 				     ? UINT64_MAX
 				     : limit.rlim_cur;

@@ -14,7 +14,8 @@ struct host {
 	int paranoid;                /* perf_event_paranoid; -2 = no perf events at all */
 	int kptr_restrict;
 	bool unprivileged_bpf;
-	uint64_t capabilities;       /* effective */
+	uint64_t capabilities;       /* effective, of the machine; 0 in a user namespace, whose own are in namespace_capabilities */
+	uint64_t namespace_capabilities; /* effective in a user namespace of its own: over its processes, not over the kernel */
 	uint64_t memlock_bytes;      /* RLIMIT_MEMLOCK, UINT64_MAX = unlimited */
 	uint64_t perf_mlock_bytes;   /* perf_event_mlock_kb */
 	bool pmu;                    /* a hardware cycles event opens */
@@ -31,10 +32,12 @@ struct host {
 	int cgroup_version;          /* 0 none, 1, 2, 3 = hybrid */
 	int yama;                    /* ptrace_scope, -1 = none */
 	bool container;              /* we run in one */
+	bool own_users;              /* in a user namespace of its own: its root is not the machine's */
 	bool own_pids;               /* in a pid namespace of its own: pids differ from the kernel's */
 	uint32_t cpus;               /* online */
 };
 void host_probe(struct host *ret);
-/* Returns how to get the rights that recording needs: with sudo, or by options of the container. */
+/* Returns how to get the rights that recording needs: on the host, with sudo, or by options of the container. */
 const char *host_remedy(const struct host *h);
-bool host_capable(const struct host *h, int capability); /* CAP_* */
+/* CAP_*, of the machine: what a user namespace gives to its root does not count. */
+bool host_capable(const struct host *h, int capability);

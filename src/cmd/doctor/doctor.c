@@ -246,13 +246,15 @@ static void check_capabilities(const struct host *h, struct checks *c)
 	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
 		bool own = host_capable(h, wanted[i].id);
 		bool lent = !own && wanted[i].by_admin && host_capable(h, CAP_SYS_ADMIN);
+		bool empty = !own && (h->namespace_capabilities >> wanted[i].id & 1);
 		enum check_state state = own || lent			   ? CHECK_OK
 					 : wanted[i].id == CAP_SYS_ADMIN ? CHECK_LIMITED
 									 : CHECK_MISSING;
 
 		checks_add(c, wanted[i].name, state, state == CHECK_MISSING ? host_remedy(h) : NULL,
 			   state == CHECK_OK ? NULL : wanted[i].without, "%s%s",
-			   lent ? "by way of CAP_SYS_ADMIN: " : "", wanted[i].purpose);
+			   lent ? "by way of CAP_SYS_ADMIN: " : empty ? "of this user namespace only: " : "",
+			   wanted[i].purpose);
 	}
 }
 
@@ -278,13 +280,13 @@ static void check_paranoid(const struct host *h, struct checks *c)
 			   "nothing can be recorded",
 			   "perf_event_paranoid is %d, where this kernel asks for CAP_SYS_ADMIN: CAP_PERFMON is not enough", h->paranoid);
 	else if (h->paranoid >= 3 && !h->software_clock)
-		checks_add(c, "paranoid level", CHECK_MISSING, change,
+		checks_add(c, "paranoid level", CHECK_MISSING, h->own_users ? host_remedy(h) : change,
 			   "nothing can be recorded, but with sudo",
 			   "perf_event_paranoid is %d%s: no perf event without CAP_PERFMON, not even on "
 			   "your own processes",
 			   h->paranoid, h->paranoid == 3 ? ", Debian's stock value" : "");
 	else if (h->paranoid >= 2) /* kernels without Debian's patch take more than 2 for 2 */
-		checks_add(c, "paranoid level", CHECK_LIMITED, change, "your own processes, user frames",
+		checks_add(c, "paranoid level", CHECK_LIMITED, h->own_users ? host_remedy(h) : change, "your own processes, user frames",
 			   "perf_event_paranoid is %d: no kernel frames, no other users' processes",
 			   h->paranoid);
 	else if (h->paranoid == 1)
@@ -321,6 +323,7 @@ static void check_events(const struct host *h, struct checks *c)
 		checks_add(c, "tracefs", CHECK_OK, NULL, NULL, "%s", h->tracefs);
 	else
 		checks_add(c, "tracefs", CHECK_LIMITED,
+			   h->own_users ? host_remedy(h) :
 			   h->container ? "start this container with -v /sys/kernel/tracing:/sys/kernel/tracing:ro" :
 			   geteuid()	? host_remedy(h) :
 					  "mount -t tracefs tracefs /sys/kernel/tracing",
@@ -344,8 +347,13 @@ static bool any_hidden(void)
 /* Checks what a container hides. */
 static void check_container(const struct host *h, struct checks *c)
 {
+	if (h->own_users)
+		checks_add(c, "user namespace", CHECK_MISSING, host_remedy(h),
+			   "the processes in here, as far as perf_event_paranoid lets an ordinary user",
+			   "one of its own, as in a rootless container: its root is an ordinary user of the machine, without rights to BPF or the kernel's events");
 	if (h->own_pids)
 		checks_add(c, "pid namespace", CHECK_MISSING,
+			   h->own_users ? host_remedy(h) :
 			   h->container ? "start this container with --pid=host" : "run it outside of that namespace",
 			   "the processes in here, by perf events: the kernel's BPF programs count in other pids",
 			   "one of its own: other processes cannot be seen");

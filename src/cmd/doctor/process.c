@@ -201,7 +201,7 @@ static bool can_sample(pid_t pid)
 static bool check_rights(pid_t pid, const struct proc_status *status, const struct host *h, int maps_error,
 			 struct checks *c)
 {
-	static const char how[] = "run it with sudo, or as the user of the process";
+	const char *how = h->own_users ? host_remedy(h) : "run it with sudo, or as the user of the process";
 	bool same_user = status->uid == geteuid() && status->euid == geteuid();
 	bool sampled = can_sample(pid);
 

@@ -108,6 +108,27 @@ output=$(as_nobody "$tmp/gasflame" doctor "$sleeper")
 is "another user's process cannot be recorded" 1 $?
 has "another user's process: why" "missing  rights" "$output"
 
+# Root of a user namespace, as in a rootless container: its capabilities are not the machine's.
+if as_nobody unshare -Ur true 2>/dev/null; then
+	for who in "" as_nobody; do
+		output=$($who unshare -Ur "$tmp/gasflame" doctor)
+		is "a user namespace${who:+ of nobody}: no capability is shown as one that counts" "" "$(printf '%s\n' "$output" | grep '^ok  *CAP_')"
+		has "a user namespace${who:+ of nobody}: it is named" "missing  user namespace" "$output"
+		has "a user namespace${who:+ of nobody}: where to run it" "run it on the host" "$output"
+		is "a user namespace${who:+ of nobody}: no remedy that does not help there" "" "$(printf '%s\n' "$output" | grep -o 'sudo setcap\|in spite of the rights\|start this container' | head -1)"
+	done
+	# A map of all users to themselves is no right either.
+	output=$(unshare -U --map-users=0,0,65536 --map-groups=0,0,65536 "$tmp/gasflame" doctor 2>/dev/null)
+	if [ -n "$output" ]; then
+		has "a user namespace with everybody in it" "missing  user namespace" "$output"
+	else
+		skip "a user namespace with everybody in it" "this unshare makes none"
+	fi
+else
+	skip "a user namespace" "nobody may make one here"
+fi
+case $("$GASFLAME" doctor) in *"user namespace"*) not_ok "the machine's own user namespace is not named" ;; *) ok "the machine's own user namespace is not named" ;; esac
+
 # A look-alike of Debian's setting, seen by this process alone.
 echo 3 >"$tmp/three"
 if unshare -m mount --bind "$tmp/three" /proc/sys/kernel/perf_event_paranoid 2>/dev/null; then
