@@ -54,7 +54,12 @@ struct bpfengine {
 	bool unmapped; /* stacks were cut where nothing was known to be mapped, or had no table yet */
 };
 
-enum { SAY_MAX = 4096 };
+enum {
+	SAY_MAX = 4096,
+	OTHERS_MS = 2,        /* how long records gather that are of no process of ours */
+	OTHERS_SLOW_MS = 50,  /* the same for a recorder of low pace */
+	NAMES_SLOW_MS = 200,  /* and names of our threads for that one */
+};
 
 /* libbpf's words are for those who ask for them. */
 static int say(enum libbpf_print_level level, const char *fmt, va_list ap)
@@ -461,11 +466,32 @@ static void read_ring(struct bpfengine *e)
 			e->unmapped = true;
 }
 
+/* False: there was nothing that cannot wait. */
+static bool read_sideband(struct bpfengine *e, uint32_t *ret_ours)
+{
+	processes_begin_reading(e->session->processes);
+	*ret_ours = sideband_drain(e->sideband, e->session->processes);
+	return processes_end_reading(e->session->processes);
+}
+
+/* Lets records gather, so that a machine that starts many programs, and a server that renames a thread for each query, do not keep us busy.
+ * A recorder of low pace waits longer, longest for names; but not where the ring fills. */
+static void nap(const struct bpfengine *e, bool names)
+{
+	bool fills = e->read_bytes > bpf_map__max_entries(e->skeleton->maps.ring) / 4;
+	unsigned ms = !e->session->options->pace_ns ? OTHERS_MS : names && !fills ? NAMES_SLOW_MS : OTHERS_SLOW_MS;
+	struct timespec time = { .tv_nsec = ms * 1000000L };
+
+	nanosleep(&time, NULL);
+}
+
 int bpfengine_poll(struct bpfengine *e, int timeout_ms)
 {
 	struct pollfd p[] = { { .fd = sideband_epoll(e->sideband), .events = POLLIN },
 			      { .fd = processes_event(e->session->processes), .events = POLLIN } };
 	uint64_t until = clock_mono_ns() + timeout_ms * 1000000ULL, now;
+	bool low = e->session->options->pace_ns;
+	uint32_t ours;
 
 	do {
 		now = clock_mono_ns();
@@ -475,23 +501,23 @@ int bpfengine_poll(struct bpfengine *e, int timeout_ms)
 		processes_refresh(e->session->processes);
 		if (!(p[0].revents & POLLIN))
 			continue;
-		if (sideband_drain(e->sideband, e->session->processes)) {
+		if (read_sideband(e, &ours) || (ours && !low))
 			processes_refresh(e->session->processes);
-		} else {
-			/* Others' events only. A machine that starts many programs must not keep us busy:
-			 * let some gather. */
-			struct timespec nap = { .tv_nsec = e->session->options->pace_ns ? 50000000 : 2000000 };
-
-			nanosleep(&nap, NULL);
-		}
+		else
+			nap(e, ours);
 	} while (clock_mono_ns() < until);
+	/* What came during a nap: the ring may have samples of a thread that was started then. */
+	if (read_sideband(e, &ours))
+		processes_refresh(e->session->processes);
 	read_ring(e);
 	return 0;
 }
 
 void bpfengine_drain(struct bpfengine *e)
 {
-	sideband_drain(e->sideband, e->session->processes);
+	uint32_t ours;
+
+	read_sideband(e, &ours);
 	read_ring(e);
 }
 

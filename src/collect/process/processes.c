@@ -28,6 +28,8 @@ struct process {
 	uint64_t start_ticks;        /* tells a pid that was given out again apart; 0: it was gone before it could be looked at,
 				      * and what has the pid now is not it */
 	uint64_t cpu_start_ns, cpu_now_ns;
+	uint64_t looked;             /* the reading in which processes_still() looked at it; 0: none */
+	bool there;                  /* what it found */
 	struct mappings mappings;
 };
 
@@ -42,6 +44,8 @@ struct processes {
 	struct map by_thread;   /* pid, tid to the profile's thread; the live ones */
 	struct map cpu_before;  /* the profile's thread to its CPU time when first seen */
 	bool any_dirty, changed, ended;
+	bool reading, news;     /* see processes_begin_reading() */
+	uint64_t readings;
 	bool finds_young; /* the kernel side does */
 	uint32_t known_modules;
 	const char *watched; /* processes_watch_maps() */
@@ -165,7 +169,7 @@ static struct process *add(struct processes *ps, pid_t pid, uint64_t mono_ns)
 		&(struct profile_process){ .pid = pid, .start_ns = since_start(ps, mono_ns) });
 	vec_push(&ps->list, pr);
 	*map_put(&ps->by_pid, pid, 0) = ps->list.n - 1;
-	ps->any_dirty = ps->changed = true;
+	ps->any_dirty = ps->changed = ps->news = true;
 	return &ps->list.v[ps->list.n - 1];
 }
 
@@ -361,14 +365,14 @@ void processes_dirty(struct processes *ps, pid_t pid)
 	struct process *pr = find(ps, pid);
 
 	if (pr)
-		pr->mappings.dirty = ps->any_dirty = true;
+		pr->mappings.dirty = ps->any_dirty = ps->news = true;
 }
 
 void processes_dirty_all(struct processes *ps)
 {
 	for (size_t i = 0; i < ps->list.n; i++)
 		if (!ps->list.v[i].gone)
-			ps->list.v[i].mappings.dirty = ps->any_dirty = true;
+			ps->list.v[i].mappings.dirty = ps->any_dirty = ps->news = true;
 }
 
 static struct mappings_owner owner_of(const struct processes *ps, const struct process *pr)
@@ -394,6 +398,7 @@ void processes_map(struct processes *ps, pid_t pid, const struct proc_mapping *r
 
 	if (!pr)
 		return;
+	ps->news = true;
 	if (!pr->start_ticks) { /* gone; the next process of the program will have the same files */
 		o = owner_of(ps, pr);
 		modules_of_mapping(ps->modules, 0, o.parent, record);
@@ -563,11 +568,29 @@ bool processes_knows(const struct processes *ps, pid_t pid)
 	return find(ps, pid) != NULL;
 }
 
-bool processes_still(const struct processes *ps, pid_t pid)
+void processes_begin_reading(struct processes *ps)
 {
-	const struct process *pr = find(ps, pid);
+	ps->reading = true;
+	ps->news = false;
+	ps->readings++;
+}
 
-	return pr && pr->start_ticks && proc_started(pid) == pr->start_ticks;
+bool processes_end_reading(struct processes *ps)
+{
+	ps->reading = false;
+	return ps->news;
+}
+
+bool processes_still(struct processes *ps, pid_t pid)
+{
+	struct process *pr = find(ps, pid);
+
+	if (!pr || !pr->start_ticks)
+		return false;
+	if (!ps->reading || pr->looked != ps->readings)
+		pr->there = proc_started(pid) == pr->start_ticks;
+	pr->looked = ps->readings;
+	return pr->there;
 }
 
 uint32_t processes_module(const struct processes *ps, uint32_t module)

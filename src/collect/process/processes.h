@@ -97,7 +97,12 @@ int processes_timeout(const struct processes *ps, int timeout_ms);
 
 bool processes_knows(const struct processes *ps, pid_t pid);
 /* Is what has the pid now, alive or a zombie, the process that is known by it? */
-bool processes_still(const struct processes *ps, pid_t pid);
+bool processes_still(struct processes *ps, pid_t pid);
+/* Records that were all written before this call come now. A process that is still there after the last of them was so at each: one look at it
+ * does for all of them. */
+void processes_begin_reading(struct processes *ps);
+/* They are over. False: they have told of nothing but threads, and of names. */
+bool processes_end_reading(struct processes *ps);
 /* The profile's thread; made when first seen. name "": not known, it is looked up then. */
 uint32_t processes_thread(struct processes *ps, pid_t pid, pid_t tid, const char *name, uint64_t mono_ns);
 uint32_t processes_module(const struct processes *ps, uint32_t module);
