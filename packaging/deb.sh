@@ -1,7 +1,7 @@
 #!/bin/sh
 # deb.sh FOLDER [ARCHITECTURE] - builds the Debian package of the commit that is checked out, into FOLDER: for this machine, or with
 # Debian's cross compiler for another one (arm64). Needs no network: what tools/deps.sh package, and tools/deps.sh arm64, install is
-# enough. One commit gives one package, to the byte, with the same tools. Source and package are without lintian's complaints, or it fails.
+# enough. One commit gives one package, to the byte, with the same tools. Source and package are without any complaint of lintian, pedantic ones included, or it fails.
 set -eu
 [ $# -ge 1 ] && [ $# -le 2 ] || { sed -n '2,4s/^# //p' "$0" >&2; exit 2; }
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -40,5 +40,5 @@ cross=
 rm -f "$work"/gasflame-dbgsym_*.deb
 mv "$work"/gasflame_*_"$architecture".deb "$out"
 deb=$out/gasflame_${version}_$architecture.deb
-! command -v lintian >/dev/null || lintian --allow-root --fail-on error,warning,info "$work"/gasflame_*.dsc "$deb"
+! command -v lintian >/dev/null || lintian --allow-root --pedantic --fail-on error,warning,info,pedantic "$work"/gasflame_*.dsc "$deb"
 echo "$deb"

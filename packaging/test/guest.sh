@@ -8,11 +8,17 @@ check() { local name=$1; shift; if "$@" >said.txt 2>&1; then ok "$name"; else no
 wait_for() { local n=$(($1 * 5)); shift; until "$@" >/dev/null 2>&1; do n=$((n - 1)); [ $n -gt 0 ] || return 1; sleep 0.2; done; }
 ON="$(. /etc/os-release && echo "$ID $VERSION_ID"), $(uname -m), Linux $(uname -r), pages of $(getconf PAGESIZE)"
 
+# Whoever asks podman first, by its socket or by its command, writes into its data which kind of storage it has: the same for both.
+if command -v podman >/dev/null; then
+	mkdir -p /etc/containers
+	printf '[storage]\ndriver = "vfs"\nrunroot = "/run/containers/storage"\ngraphroot = "/var/lib/containers/storage"\n' >/etc/containers/storage.conf
+fi
+
 check "systemd is the first process" grep -qx systemd /proc/1/comm
 check "cgroup v2 only" sh -c '[ "$(stat -fc %T /sys/fs/cgroup)" = cgroup2fs ] && ! grep " cgroup " /proc/mounts'
 echo "# perf_event_paranoid $(cat /proc/sys/kernel/perf_event_paranoid)"
 gasflame doctor >doctor.txt 2>&1
-ok "doctor: $(tail -n 1 doctor.txt)"
+check "doctor: $(grep "^On this machine" doctor.txt)" grep -q "^On this machine: full recording" doctor.txt
 
 # A service at work, as a node would be: a shell that computes and waits.
 cat >/etc/systemd/system/busy.service <<END
@@ -59,8 +65,9 @@ echo "# $(systemd-analyze security gasflame-agent --no-pager | tail -n 1)"
 # A container beside it.
 if command -v podman >/dev/null; then
 	mkdir -p box/bin && cp /bin/busybox box/bin/ && ln -sf busybox box/bin/sh
-	tar -C box -c . | podman --storage-driver vfs import - box:1 >said.txt 2>&1
-	podman --storage-driver vfs run -d --name gf-box --network none --ulimit nofile=1024:1024 box:1 /bin/sh -c 'while :; do :; done' >said.txt 2>&1 &&
+	tar -C box -cf box.tar .
+	check "podman imports an image" podman import box.tar box:1
+	podman run -d --name gf-box --network none --ulimit nofile=1024:1024 box:1 /bin/sh -c 'while :; do :; done' >said.txt 2>&1 &&
 		ok "podman runs a container" || not_ok "podman runs a container" said.txt
 	gasflame record -d 4 -e cpu,wait -o box.gasflame container:gf-box >record.txt 2>&1
 	status=$?
@@ -69,7 +76,7 @@ if command -v podman >/dev/null; then
 	else
 		not_ok "record container:gf-box" record.txt
 	fi
-	podman --storage-driver vfs rm -f -t 0 gf-box >/dev/null 2>&1
+	podman rm -f -t 0 gf-box >/dev/null 2>&1
 fi
 check "apt-get purge, offline" sh -c 'dpkg --purge gasflame && ! test -e /etc/gasflame/agent.conf'
 echo "@ done"

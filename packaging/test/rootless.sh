@@ -47,7 +47,9 @@ try_rootless()
 		not_ok "rootless podman: root records its container from outside" "$said"
 	fi
 	user_podman run --rm --network none tiny:1 /bin/gasflame doctor >"$out/rootless-doctor.txt" 2>&1 || true
-	check "rootless podman: with its filter of system calls, doctor within says what there is: $(tail -1 "$out/rootless-doctor.txt")" grep -q 'On this machine: no recording' "$out/rootless-doctor.txt" || true
+	check "rootless podman: with its filter of system calls, doctor within says what there is: $(grep "^On this machine" "$out/rootless-doctor.txt")" grep -q 'On this machine: no recording' "$out/rootless-doctor.txt" || true
+	check "rootless podman: doctor within says where to run it, and counts no capability" \
+		sh -c "grep -q 'run it on the host' '$out/rootless-doctor.txt' && ! grep '^ok  *CAP_' '$out/rootless-doctor.txt'" || true
 	# Without that filter an ordinary user's rights are left: its own processes, by perf events.
 	user_podman run --rm --network none --security-opt seccomp=unconfined tiny:1 /bin/gasflame run -e cpu -o /tmp/own.gasflame -- \
 		/bin/sh -c 'i=0; while [ $i -lt 1000000 ]; do i=$((i + 1)); done' >"$said" 2>&1 && status=0 || status=$?

@@ -9,7 +9,7 @@ busy=$!
 trap 'kill $busy' EXIT
 gasflame --version
 gasflame doctor >doctor.txt 2>&1 || { cat doctor.txt; exit 1; }
-tail -1 doctor.txt
+grep '^On this machine' doctor.txt
 gasflame record -d 2 -e cpu,wait -o try.gasflame $busy >record.txt 2>&1 || [ $? -eq 3 ] || { cat record.txt; exit 1; } # 3: too few samples, on a busy machine
 grep -i -m 1 "complete\|quality" record.txt || true
 gasflame report -q try.gasflame >report.txt || exit 1

@@ -127,7 +127,7 @@ static int take_processes(struct search *s, const struct container *c, struct er
 
 static int take_containers(struct search *s, struct containers *all, struct err *err)
 {
-	int r = 0;
+	int r = -ESRCH;
 
 	drop_lesser(s, all);
 	for (size_t i = 1; i < all->list.n; i++)
@@ -142,9 +142,9 @@ static int take_containers(struct search *s, struct containers *all, struct err 
 			 all->list.v[0].engine);
 		return -ENOENT;
 	}
-	for (size_t i = 0; i < all->list.n && !r; i++)
+	/* Some of a pod's may come and go, whichever of them the engine names first. */
+	for (size_t i = 0; i < all->list.n && (!r || r == -ESRCH); i++)
 		r = take_processes(s, &all->list.v[i], err);
-	/* Some of a pod's may come and go. */
 	if (r == -ESRCH && s->found->pids.list.n)
 		r = 0;
 	if (r == -ESRCH) {

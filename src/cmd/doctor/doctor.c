@@ -481,6 +481,7 @@ static void examine_machine(const struct host *h, struct checks *c)
 
 struct checked_process {
 	pid_t pid;
+	int operand; /* that named it */
 	struct checks checks;
 	struct doctor_build build;
 };
@@ -503,20 +504,44 @@ static int find_processes(char *const *names, int count, struct checked *ret)
 		}
 		targets_say(names[i], &found);
 		for (size_t p = 0; p < found.pids.list.n; p++)
-			vec_push(&ret->list, (struct checked_process){ .pid = found.pids.list.v[p] });
+			vec_push(&ret->list, (struct checked_process){ .pid = found.pids.list.v[p], .operand = i });
 		target_found_done(&found);
 	}
 	return 0;
 }
 
-/* Can all of them be recorded? */
+static bool has_ended(pid_t pid)
+{
+	struct proc_stat s;
+
+	return proc_stat(pid, &s) || s.state == 'Z' || s.state == 'X';
+}
+
+/* Is it one of several that the operand named? */
+static bool has_others(const struct checked *p, size_t i)
+{
+	return (i && p->list.v[i - 1].operand == p->list.v[i].operand) ||
+	       (i + 1 < p->list.n && p->list.v[i + 1].operand == p->list.v[i].operand);
+}
+
+/* Can all of them be recorded? Of a unit or a container processes come and go: one that ended meanwhile is left out, unless it is the last. */
 static bool check_processes(struct checked *p, const struct host *host)
 {
 	struct worker *worker = worker_new();
 	bool all = true;
 
-	for (size_t i = 0; i < p->list.n; i++)
-		all &= doctor_check_process(p->list.v[i].pid, host, worker, &p->list.v[i].checks, &p->list.v[i].build);
+	for (size_t i = 0; i < p->list.n;) {
+		struct checked_process *x = &p->list.v[i];
+		bool can = doctor_check_process(x->pid, host, worker, &x->checks, &x->build);
+
+		if (!can && has_ended(x->pid) && has_others(p, i)) {
+			checks_done(&x->checks);
+			memmove(x, x + 1, (--p->list.n - i) * sizeof(*x));
+			continue;
+		}
+		all &= can;
+		i++;
+	}
 	worker_free(worker);
 	return all;
 }

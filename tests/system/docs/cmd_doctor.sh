@@ -41,6 +41,23 @@ output=$("$GASFLAME" doctor gasflame-no-such-process 2>&1)
 is "no such process: an error" 1 $?
 has "no such process: says so" "process is named gasflame-no-such-process" "$output"
 
+# One of several stays; the others end while they are looked at.
+cp "$(command -v sleep)" "$tmp/gf-churn"
+"$tmp/gf-churn" 300 &
+stays=$!
+started+=("$stays")
+for i in 1 2 3; do
+	while kill -0 "$stays" 2>/dev/null; do "$tmp/gf-churn" 0.005; done &
+	started+=($!)
+done
+wait_for 5 grep -q gf-churn "/proc/$stays/comm"
+gone=0
+for i in 1 2 3 4 5; do
+	output=$("$GASFLAME" doctor name:gf-churn 2>&1) && [[ $output == *"$stays gf-churn"* ]] || gone=$((gone + 1))
+done
+is "processes that end meanwhile are left out" 0 $gone
+kill "$stays"
+
 # A program that says what a node's file says, and has a jemalloc: names, stripped, and with the wrong variable.
 # told NAME WORD...: the line NAME of the last output has all of them.
 told()
