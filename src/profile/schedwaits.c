@@ -6,7 +6,11 @@
 #include "profile/kernelname.h"
 #include "profile/profile.h"
 
-enum { LONG_NS = 1000000 }; /* waits from here on have wakes, as in a capture */
+enum {
+	LONG_NS = 1000000, /* waits from here on have wakes, as in a capture */
+	HELD_MAX = 16384,  /* waits that are held back; those beyond keep the stack that they have */
+};
+#define HOLD_NS 10000000000ULL
 
 enum place { PLACE_NONE, PLACE_BLOCKED, PLACE_WOKEN, PLACE_READY }; /* none: it runs, it ended, or nobody knows */
 
@@ -17,6 +21,12 @@ struct schedwaits_thread {
 	bool ran;        /* it came to the CPU at came_ns */
 	uint64_t came_ns, left_ns, woken_ns;
 	struct schedwaits_waker waker;
+	uint64_t hold; /* the key under which its wait is held back; 0 = it is not */
+};
+
+struct schedwaits_held {
+	struct schedwaits_thread t; /* as it was then */
+	uint64_t blocked, queue;
 };
 
 struct schedwaits_peeked {
@@ -55,6 +65,8 @@ void schedwaits_done(struct schedwaits *w)
 {
 	vec_done(&w->threads);
 	vec_done(&w->peeked);
+	vec_done(&w->held);
+	map_done(&w->held_keys);
 	map_done(&w->tids);
 }
 
@@ -155,7 +167,13 @@ static void split(const struct schedwaits_thread *t, uint64_t now_ns, uint64_t *
 	*ret_queue = now_ns - t->left_ns - *ret_blocked;
 }
 
-static void add_wait(struct schedwaits *w, const struct schedwaits_thread *t, uint64_t blocked, uint64_t queue)
+static void add_account(struct schedwaits *w, const struct schedwaits_thread *t, uint64_t blocked, uint64_t queue)
+{
+	w->p->threads.v[t->thread].blocked_ns += blocked;
+	w->p->threads.v[t->thread].queue_ns += queue;
+}
+
+static void add_samples(struct schedwaits *w, const struct schedwaits_thread *t, uint64_t blocked, uint64_t queue)
 {
 	struct profile_sample s = { .time_ns = t->left_ns, .thread = t->thread, .stack = t->stack };
 	bool known = t->waker.thread != PROFILE_NONE || t->waker.name;
@@ -170,8 +188,6 @@ static void add_wait(struct schedwaits *w, const struct schedwaits_thread *t, ui
 		s.value = queue;
 		profile_add_sample(w->p, &s);
 	}
-	w->p->threads.v[t->thread].blocked_ns += blocked;
-	w->p->threads.v[t->thread].queue_ns += queue;
 	if (t->place == PLACE_WOKEN && known && blocked + queue >= LONG_NS) {
 		struct profile_wake wake = { .time_ns = t->left_ns, .blocked_ns = blocked, .queue_ns = queue, .thread = t->thread,
 					     .stack = t->stack };
@@ -179,6 +195,60 @@ static void add_wait(struct schedwaits *w, const struct schedwaits_thread *t, ui
 		name_waker(w, &t->waker, &wake);
 		profile_add_wake(w->p, &wake);
 	}
+}
+
+/* --- waits that are held back --- */
+
+/* The frames of a stack on top of another one, in place of its root. */
+static uint32_t rebase(struct profile *p, uint32_t stack, uint32_t base)
+{
+	struct profile_node node = p->stacks.v[stack];
+
+	return node.parent ? profile_stack(p, rebase(p, node.parent, base), node.frame) : base;
+}
+
+/* Adds the samples of those that are held back: of one key, or (0) those that began before a time. */
+static void release(struct schedwaits *w, uint64_t key, uint64_t before_ns, uint32_t base)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < w->held.n; i++) {
+		struct schedwaits_held *h = &w->held.v[i];
+
+		if (key ? h->t.hold != key : h->t.left_ns >= before_ns) {
+			w->held.v[left++] = *h;
+			continue;
+		}
+		if (key && h->t.stack)
+			h->t.stack = rebase(w->p, h->t.stack, base);
+		--*map_put(&w->held_keys, h->t.hold, 1);
+		add_samples(w, &h->t, h->blocked, h->queue);
+	}
+	w->held.n = left;
+	if (!left)
+		map_clear(&w->held_keys);
+}
+
+void schedwaits_found(struct schedwaits *w, uint64_t key, uint32_t base)
+{
+	const uint64_t *held = map_get(&w->held_keys, key);
+
+	if (held && *held)
+		release(w, key, 0, base);
+}
+
+void schedwaits_hold(struct schedwaits *w, uint32_t tid, uint64_t key)
+{
+	struct schedwaits_thread *t = find(w, tid);
+
+	if (t && t->place != PLACE_NONE)
+		t->hold = key;
+}
+
+static void hold_back(struct schedwaits *w, const struct schedwaits_thread *t, uint64_t blocked, uint64_t queue)
+{
+	vec_push(&w->held, (struct schedwaits_held){ *t, blocked, queue });
+	++*map_put(&w->held_keys, t->hold, 0);
 }
 
 /* The wait of a thread is over, if it waits. */
@@ -189,9 +259,16 @@ static void finish(struct schedwaits *w, struct schedwaits_thread *t, uint64_t n
 	if (t->place == PLACE_NONE)
 		return;
 	split(t, now_ns, &blocked, &queue);
-	if (count(w, blocked + queue))
-		add_wait(w, t, blocked, queue);
+	if (count(w, blocked + queue)) {
+		add_account(w, t, blocked, queue);
+		if (t->hold && w->held.n < HELD_MAX)
+			hold_back(w, t, blocked, queue);
+		else
+			add_samples(w, t, blocked, queue);
+	}
 	t->place = PLACE_NONE;
+	if (w->held.n && w->held.v[0].t.left_ns + HOLD_NS < now_ns)
+		release(w, 0, now_ns - HOLD_NS, 0);
 }
 
 /* From when it came to now. */
@@ -238,8 +315,10 @@ void schedwaits_set_stack(struct schedwaits *w, uint32_t tid, uint32_t stack)
 {
 	struct schedwaits_thread *t = find(w, tid);
 
-	if (t && t->place != PLACE_NONE)
-		t->stack = stack;
+	if (!t || t->place == PLACE_NONE)
+		return;
+	t->stack = stack;
+	t->hold = 0;
 }
 
 void schedwaits_came(struct schedwaits *w, uint32_t tid, uint32_t thread, uint64_t time_ns)
@@ -279,6 +358,8 @@ static void unpeek(struct schedwaits *w)
 void schedwaits_peek(struct schedwaits *w, uint64_t time_ns)
 {
 	unpeek(w);
+	for (size_t i = 0; i < w->held.n; i++)
+		add_samples(w, &w->held.v[i].t, w->held.v[i].blocked, w->held.v[i].queue);
 	for (size_t i = 0; i < w->threads.n; i++) {
 		const struct schedwaits_thread *t = &w->threads.v[i];
 		struct schedwaits_peeked d = { .thread = t->thread };
@@ -287,7 +368,8 @@ void schedwaits_peek(struct schedwaits *w, uint64_t time_ns)
 			continue;
 		if (t->place != PLACE_NONE) {
 			split(t, time_ns, &d.blocked_ns, &d.queue_ns);
-			add_wait(w, t, d.blocked_ns, d.queue_ns);
+			add_account(w, t, d.blocked_ns, d.queue_ns);
+			add_samples(w, t, d.blocked_ns, d.queue_ns);
 		} else if (t->ran && time_ns > t->came_ns) {
 			d.run_ns = time_ns - t->came_ns;
 			w->p->threads.v[t->thread].run_ns += d.run_ns;
@@ -306,4 +388,5 @@ void schedwaits_end(struct schedwaits *w, uint64_t time_ns)
 			add_run(w, t, t->thread, time_ns);
 		finish(w, t, time_ns);
 	}
+	release(w, 0, UINT64_MAX, 0);
 }

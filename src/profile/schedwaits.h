@@ -58,6 +58,8 @@ struct schedwaits {
 	struct map tids;   /* tid to an index */
 	VEC(struct schedwaits_thread) threads;
 	VEC(struct schedwaits_peeked) peeked; /* what the last peek added */
+	VEC(struct schedwaits_held) held;     /* waits that are over, in the order in which they ended, and lack a part of their stacks */
+	struct map held_keys;                 /* key to how many of these have it */
 };
 
 /* Of "sched_switch" and the like. */
@@ -75,6 +77,11 @@ void schedwaits_left(struct schedwaits *w, uint32_t tid, uint32_t thread, uint32
 void schedwaits_woken(struct schedwaits *w, uint32_t tid, const struct schedwaits_waker *by, uint64_t time_ns);
 /* The stack with which a thread left was found afterwards, while it still waits. */
 void schedwaits_set_stack(struct schedwaits *w, uint32_t tid, uint32_t stack);
+/* A part of that stack is not known and may come to be so, also when the wait is over: its root stands for it. The samples of the wait are held back
+ * under a key that is not 0, some seconds at most; its time is in the account. */
+void schedwaits_hold(struct schedwaits *w, uint32_t tid, uint64_t key);
+/* That part was found: base, in place of the roots of all waits that are held back under the key. */
+void schedwaits_found(struct schedwaits *w, uint64_t key, uint32_t base);
 /* thread: PROFILE_NONE where it was not seen yet. */
 void schedwaits_came(struct schedwaits *w, uint32_t tid, uint32_t thread, uint64_t time_ns);
 void schedwaits_waited(struct schedwaits *w, uint32_t thread, uint32_t stack, uint64_t time_ns, uint64_t ns);

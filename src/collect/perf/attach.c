@@ -29,7 +29,7 @@ static const struct {
 };
 #define ROOMY_PAGES 8192 /* of the last, on all CPUs together */
 
-/* The software event misses some switches (2 to 5 % of those of truth-waits on 6.18), the tracepoint none. A switch is in the kernel: who may not look
+/* The software event depends on the order of opening (attach_thread()), the tracepoint does not. A switch is in the kernel: who may not look
  * there gets its record, and no sample. */
 static void set_switch(const struct fallback *f, struct perf_event_attr *attr)
 {
@@ -155,11 +155,18 @@ static bool wants(const struct fallback *f, enum sample_kind kind)
 	return kind == SAMPLE_CLOCK ? f->clock : f->waits && (kind == SAMPLE_SWITCH || (kind == SAMPLE_STACK && f->kernel));
 }
 
+/*
+ * The event that copies stacks is opened before the one that does not. At one switch the kernel makes one sample's data for all software events
+ * of a thread, and asks the one that was opened last first (perf_swevent_add() puts it at the head of its list): what that prepared the next one
+ * takes over. After one with a copy of the stack the other's sample was missing or its copy was empty.
+ */
 static int attach_thread(struct fallback *f, pid_t pid, pid_t tid, struct err *err)
 {
+	static const enum sample_kind order[] = { SAMPLE_STACK, SAMPLE_CLOCK, SAMPLE_SWITCH };
 	int r = 0;
 
-	for (enum sample_kind kind = 0; kind < SAMPLE_KINDS; kind++) {
+	for (size_t i = 0; i < ARRAY_LEN(order); i++) {
+		enum sample_kind kind = order[i];
 		struct perf_event_attr attr = make_attr(f, kind);
 
 		for (int cpu = 0; r >= 0 && wants(f, kind) && cpu < f->cpus; cpu++)

@@ -126,6 +126,7 @@ static void learn(struct switches *w, const struct sample *x, uint32_t base)
 	if (w->places.n >= PLACES_MAX)
 		map_clear(&w->places);
 	*map_put(&w->places, place_of(x), base) = base;
+	schedwaits_found(&w->waits, place_of(x), base);
 	w->walked++;
 }
 
@@ -147,7 +148,7 @@ void switches_sample(struct switches *w, const struct sample *x)
 
 void switches_stack(struct switches *w, const struct sample *x)
 {
-	/* By the software event the kernel copies nothing at about one of three switches (seen on 6.18); the next one will do. */
+	/* The kernel may copy nothing; the next one will do. */
 	if (x->has_regs && x->dump.size)
 		learn(w, x, w->unwind(w->unwind_context, x, false));
 }
@@ -321,6 +322,9 @@ void switches_out(struct switches *w, pid_t pid, pid_t tid, bool preempted, uint
 	t->found = PROFILE_NONE;
 	schedwaits_left(&w->waits, tid, thread, stack_of(w, t, preempted), preempted ? SCHEDWAITS_READY : SCHEDWAITS_BLOCKED,
 			time_of(w, time_ns));
+	/* A copy of that place may come with a later wait there. */
+	if (t->unknown)
+		schedwaits_hold(&w->waits, tid, place_of(&t->where));
 	t->sampled = false;
 }
 

@@ -239,6 +239,35 @@ static void stack_and_name_come_later(void **state)
 	expect(&f, "wait 3 at 1 of a: read\nqueue 1 at 1 of a: read\na woken by cron (no thread): 3 1\na ran 0 blocked 3 queue 1\n");
 }
 
+/* A wait whose stack lacks a part is held back until that is found, or until the end. */
+static void held_back(void **state)
+{
+	struct fixture f = begin();
+	uint32_t cut = stack_of(f.p, FRAME_TRUNCATED, "no copy");
+	uint32_t stack = profile_stack(f.p, cut, f.p->stacks.v[f.irq].frame), found;
+
+	for (int i = 0; i < 2; i++) {
+		schedwaits_left(&f.w, 1 + i, i ? f.b : f.a, stack, SCHEDWAITS_BLOCKED, 0);
+		schedwaits_hold(&f.w, 1 + i, 77 + i);
+		schedwaits_came(&f.w, 1 + i, i ? f.b : f.a, 5 * ms);
+	}
+	assert_int_equal(f.p->samples.n, 0);
+	assert_int_equal(f.p->threads.v[f.a].blocked_ns, 5 * ms);
+	schedwaits_found(&f.w, 99, f.read);
+	assert_int_equal(f.p->samples.n, 0);
+	schedwaits_found(&f.w, 77, f.read);
+	assert_int_equal(f.p->samples.n, 1);
+	found = f.p->samples.v[0].stack;
+	assert_int_equal(f.p->stacks.v[found].parent, f.read);
+	assert_int_equal(f.p->stacks.v[found].frame, f.p->stacks.v[f.irq].frame);
+	schedwaits_end(&f.w, 20 * ms);
+	assert_int_equal(f.p->samples.n, 2);
+	assert_int_equal(f.p->samples.v[1].stack, stack);
+	assert_int_equal(f.p->threads.v[f.a].blocked_ns, 5 * ms);
+	schedwaits_done(&f.w);
+	profile_free(f.p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +276,7 @@ int main(void)
 		cmocka_unit_test(who_wakes),     cmocka_unit_test(events),
 		cmocka_unit_test(more_than_can_be_counted), cmocka_unit_test(looks_before_the_end),
 		cmocka_unit_test(stack_and_name_come_later),
+		cmocka_unit_test(held_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
