@@ -310,6 +310,7 @@ static void set_options(struct windowrecorder *w, char **names, struct cgroupsco
 	w->r.marks.log = o->log;
 	w->r.marks.client = o->client;
 	w->r.marks.rpc = o->rpc;
+	w->r.marks.sparing = true;
 	if (o->log || o->rpc)
 		s->marks = &w->r.marks;
 	s->guess_functions = s->marks != NULL;

@@ -26,6 +26,7 @@ struct blockmarks_options {
 	const char *client;  /* whose lines; NULL = whoever speaks */
 	const char *pattern; /* a user's own instead; NULL = none */
 	const char *rpc;     /* address, NULL = none */
+	bool sparing;        /* a node that does not tell of its blocks is not asked before the next one is due (blockpace.h) */
 	bool late;           /* their times may change at the end: no block enters the profile before */
 };
 

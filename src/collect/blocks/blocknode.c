@@ -8,12 +8,13 @@
 
 #include "base/clock.h"
 #include "collect/blocks/blockmarksint.h"
+#include "collect/blocks/blockpace.h"
 #include "profile/profile.h"
 #include "ethereum/rpc.h"
 
 enum {
-	CATCH_UP = 64,   /* blocks between two looks at the node that are asked for; beyond that they are counted */
-	POLL_MS = 200,   /* how often the node is asked for its newest block */
+	POLL_MS = BLOCKPACE_ASK_MS, /* how often the node is asked for its newest block */
+	CATCH_UP = 64,   /* blocks between two such questions that are asked for; beyond that they are counted */
 	AGAIN_MS = 1000, /* after it failed */
 };
 
@@ -109,6 +110,8 @@ struct head {
 	uint64_t number, looked_ns;
 	bool known;
 	char hash[67];
+	struct blockpace pace;
+	uint32_t pause_ms; /* for which nobody asked before the last look */
 };
 
 static void report_failure(struct blockmarks *m, const struct err *why)
@@ -121,13 +124,15 @@ static void report_failure(struct blockmarks *m, const struct err *why)
 /* Blocks between the last one and this, which nobody told us about. */
 static void catch_up(struct blockmarks *m, struct head *last, uint64_t number, uint64_t now)
 {
+	/* A longer pause must not lose a block. */
+	uint64_t most = CATCH_UP * (uint64_t)MAX(last->pause_ms / POLL_MS, 1U);
 	struct rpcblock b;
 
 	if (!last->known || number <= last->number)
 		return;
-	if (number > last->number + CATCH_UP) {
-		m->skipped += number - last->number - CATCH_UP;
-		last->number = number - CATCH_UP;
+	if (number > last->number + most) {
+		m->skipped += number - last->number - most;
+		last->number = number - most;
 	}
 	for (uint64_t n = last->number + 1; n < number && !m->rpc_stop; n++) {
 		char by[32];
@@ -146,7 +151,8 @@ static void look_at_head(struct blockmarks *m, struct head *last)
 	struct rpcblock head;
 	struct err why = { 0 };
 	int r = rpc_block(m->rpc, "latest", &head, &why);
-	uint64_t now = clock_mono_ns();
+	uint64_t now = clock_mono_ns(), before = last->number;
+	bool new;
 
 	if (r) {
 		report_failure(m, &why);
@@ -156,9 +162,13 @@ static void look_at_head(struct blockmarks *m, struct head *last)
 	catch_up(m, last, head.block.number, now);
 	/* The one that is there when it begins is not of this recording; a smaller number, or another hash, is a
 	 * reorganized chain. */
-	if (last->known && (head.block.number != last->number || strcmp(head.hash, last->hash)))
+	new = last->known && (head.block.number != before || strcmp(head.hash, last->hash));
+	if (new)
 		add_moment(m, &head, now, last->looked_ns);
-	*last = (struct head){ head.block.number, now, true, "" };
+	blockpace_answered(&last->pace, now, !new ? 0 : head.block.number > before ? head.block.number - before : 1);
+	last->number = head.block.number;
+	last->looked_ns = now;
+	last->known = true;
 	memcpy(last->hash, head.hash, sizeof(last->hash));
 }
 
@@ -187,6 +197,20 @@ static void wait_for_head(struct blockmarks *m, struct head *last)
 	add_moment(m, &b, now, 0);
 }
 
+/* Pauses before the next look. Blocks that the program numbers meanwhile are asked for at once. Called, and returns, with the lock. */
+static void wait_to_look(struct blockmarks *m, struct head *last)
+{
+	uint64_t now = clock_mono_ns(), until;
+
+	last->pause_ms = m->options.sparing && !m->row ? blockpace_wait_ms(&last->pace, now) : POLL_MS;
+	until = now + (m->row ? AGAIN_MS : last->pause_ms) * 1000000ULL;
+	for (; !m->rpc_stop && now < until; now = clock_mono_ns()) {
+		wait_a_while(m, (until - now) / 1000000 + 1);
+		while (!m->rpc_stop && ask_next(m))
+			;
+	}
+}
+
 void *blocknode_run(void *mark)
 {
 	struct blockmarks *m = mark;
@@ -207,7 +231,7 @@ void *blocknode_run(void *mark)
 				look_at_head(m, &last);
 			pthread_mutex_lock(&m->lock);
 			if (!m->rpc_stop && (m->row || !tells))
-				wait_a_while(m, m->row ? AGAIN_MS : POLL_MS);
+				wait_to_look(m, &last);
 		} else if (!ask_next(m) && !m->rpc_stop) {
 			wait_a_while(m, AGAIN_MS);
 		}
