@@ -156,9 +156,9 @@ static bool wants(const struct fallback *f, enum sample_kind kind)
 }
 
 /*
- * The event that copies stacks is opened before the one that does not. At one switch the kernel makes one sample's data for all software events
- * of a thread, and asks the one that was opened last first (perf_swevent_add() puts it at the head of its list): what that prepared the next one
- * takes over. After one with a copy of the stack the other's sample was missing or its copy was empty.
+ * The event that copies stacks is opened before the one that does not: the other way round, switches had no sample or an empty copy. At one
+ * switch the kernel hands the same sample data to all software events of a thread, the last one opened first, and what one prepared the next one
+ * takes over (decision 0030).
  */
 static int attach_thread(struct fallback *f, pid_t pid, pid_t tid, struct err *err)
 {
