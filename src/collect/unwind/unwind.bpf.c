@@ -139,6 +139,8 @@ static __always_inline uint64_t pc_of(const struct unwind *u)
 #include "collect/unwind/stepx86.bpf.h"
 #endif
 
+#include "collect/unwind/stepping.bpf.h"
+
 /*
  * The same, whatever it takes; 1 = the stack ends here. The parts are called from here and not from one another: programs
  * that call one another have 512 bytes of stack together (6.13 gives most of them their own).
@@ -151,6 +153,8 @@ __attribute__((noinline)) int unwind_next(struct unwind *u, struct shared_proces
 		return STEP_END;
 	result = unwind_step(u, p, t);
 	if (result == STEP_YOUNG && unwind_young(u, pc_of(u)))
+		result = unwind_step(u, p, t);
+	if (result == STEP_YOUNG && u->leaf && unwind_stepping(u))
 		result = unwind_step(u, p, t);
 	if (result == STEP_YOUNG)
 		return stop(u, REASON_NO_MAPPING);

@@ -27,4 +27,19 @@ if [ -x "$TRUTH/truth-crowd-jemalloc" ]; then
 else
 	skip "jemalloc" "its static library is not installed"
 fi
+# Where the kernel runs a copy of an instruction for a probe, the stack is the instruction's: here of a store that faults.
+if [ -x "$TRUTH/truth-stepped" ]; then
+	"$TRUTH/truth-stepped" 60 >stepped.out 2>&1 &
+	PID=$!
+	started+=("$PID")
+	wait_for 5 test -s stepped.out
+fi
+if grep -qs ready stepped.out; then
+	gf record -e fault -d 1 -o stepped.gasflame -p "$PID"
+	check_status "a thread in the copy of an instruction" 0
+	check "its stacks are complete" above "$(complete stepped.gasflame)" 99
+	check "they begin at the instruction" above "$(share stepped.gasflame stepped_touch)" 99
+else
+	skip "a thread in the copy of an instruction" "$(cat stepped.out 2>/dev/null || echo "it is a program of x86-64")"
+fi
 finish
