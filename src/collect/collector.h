@@ -84,6 +84,8 @@ struct collector {
 	int (*choose)(struct session *s, const char *word, const char *where, struct err *err);
 	/* Is it recorded beside others though nobody named it? Without BPF it is left out then, unless it only reads. */
 	bool (*beside)(const struct session_options *o);
+	/* It is left out: says so where the targets have something that it would have recorded. Called in place of start(), in a moment. */
+	void (*absent)(struct session *s);
 	/* It was chosen; the programs are opened and not loaded yet. */
 	void (*prepare)(struct session *s, struct gasflame_bpf *skeleton);
 	/* The capture is written: what takes long to let go of. Called for every collector, chosen or not. */

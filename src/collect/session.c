@@ -255,10 +255,22 @@ static int start_collectors(struct session *s, bool early, struct err *err)
 	return r;
 }
 
+/* Those that nobody named, and that are left out without BPF. */
+static void tell_absent(struct session *s)
+{
+	for (size_t i = 0; i < COLLECTOR_COUNT; i++) {
+		const struct collector *c = collector_table[i];
+
+		if (c->absent && !s->chosen[i] && c->beside && c->beside(s->options))
+			c->absent(s);
+	}
+}
+
 int session_start(struct session *s, struct err *err)
 {
 	int r;
 
+	tell_absent(s);
 	collector_begin(s);
 	cgroupwatch_begin(s->groups);
 	s->follow = follow_new(s);

@@ -347,6 +347,37 @@ static bool beside(const struct session_options *o)
 	return o->function_count || o->listen;
 }
 
+struct words_search {
+	struct worker *worker;
+	bool found;
+};
+
+static int find_words(void *context, int fd, const char *path, struct err *err)
+{
+	struct words_search *search = context;
+	_cleanup_free_ struct usdt_info *info = mem_alloc(sizeof(*info));
+
+	if (!search->found && worker_usdt(search->worker, fd, info, NULL) >= 0)
+		search->found = info->count || info->beyond || info->odd;
+	return 0;
+}
+
+static void absent(struct session *s)
+{
+	struct words_search search = { .worker = s->worker };
+	struct codefiles files = { .hurry = true };
+
+	worker_set_timeout(s->worker, CODEFILES_HURRY_NS);
+	if (s->options->program)
+		codefiles_of_program(&files, s->options->program, find_words, &search, NULL);
+	for (size_t i = 0; i < s->options->pid_count && !s->options->program && !search.found; i++)
+		codefiles_of_process(&files, s->options->pids[i], find_words, &search, NULL);
+	worker_set_timeout(s->worker, UINT64_MAX);
+	codefiles_done(&files);
+	if (search.found)
+		log_warn("what the program says of itself (gasflame.h) is not recorded: that needs BPF, and gasflame doctor says what is missing");
+}
+
 static void prepare(struct session *s, struct gasflame_bpf *skeleton)
 {
 	uprobes_prepare(skeleton->progs.on_span);
@@ -469,6 +500,7 @@ const struct collector collector_span = {
 	.programs = programs,
 	.maps = maps,
 	.beside = beside,
+	.absent = absent,
 	.prepare = prepare,
 	.start = start,
 	.started = started,

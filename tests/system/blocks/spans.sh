@@ -112,7 +112,13 @@ refuse "functions without BPF" 'needs BPF' --mark-function marked_work --backend
 want=2
 refuse "a pattern that is too short" 'too short' --mark-function x
 gf record -d 0.5 -e cpu --backend perf -o perf.gasflame -p "$idle"
-check "without BPF, and without functions, there is nothing to say of it" test "$STATUS" -ne 1 -a "$STATUS" -ne 2
+check "without BPF, and without functions, the rest is recorded" test "$STATUS" -ne 1 -a "$STATUS" -ne 2
+check "what the program says of itself is missing then, which is said" said 'gasflame.h.*needs BPF'
+sleep 60 &
+plain=$!
+started+=("$plain")
+gf record -d 0.5 -e cpu,mem --backend perf -o plain.gasflame -p "$plain"
+check "of a program that says nothing it is not said" eval '! said "gasflame\.h"'
 
 # A program that is started is marked from its first instruction on.
 printf '\n\n' >two
