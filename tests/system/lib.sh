@@ -199,6 +199,10 @@ quiet_moment()
 	done
 }
 
+# emulated: an emulated processor (tools/test-kernels --system) is some 20 times slower, and translates code before it runs it the first time: it loses
+# records at rates that are usual elsewhere, and short pieces of work have other shares.
+emulated() { [ -n "${EMULATED:-}" ]; }
+
 # gf ARGS…: runs gasflame; STATUS, and stdout and stderr in the files $STDOUT and $STDERR.
 STDOUT=$tmp/stdout STDERR=$tmp/stderr STATUS=0
 gf()

@@ -70,7 +70,7 @@ class Apt:
 		os.makedirs(lists + "/partial", exist_ok=True)
 		self.lists, self.lock = lists, threading.Lock()
 		options, uri = mirror()
-		sources = os.path.join(CACHE, "sources.list")
+		sources = os.path.join(CACHE, f"sources-{arch}.list") # runs for both may go on at the same time
 		with open(sources, "w", encoding="utf-8") as f:
 			for suite in sorted({k[0] for k in KERNELS.values()}):
 				f.write(f"deb {options.replace(']', f' arch={arch}]') if options else f'[arch={arch}]'} {uri} {suite} main\n")
@@ -141,7 +141,7 @@ class Apt:
 		"""The files of modules and of what they need, unpacked, in the order in which they are to be loaded."""
 		out = os.path.join(CACHE, package + ".modules")
 		if not os.path.exists(out):
-			parts = re.findall(r"Depends: (linux-(?:binary|modules)-\S+)", self.ask("depends", package)) or [package]
+			parts = re.findall(r"Depends: (linux-(?:base|binary|modules)-\S+)", self.ask("depends", package)) or [package]
 			with tempfile.TemporaryDirectory(dir=CACHE) as folder:
 				for part in parts:
 					self.unpack(part, folder)

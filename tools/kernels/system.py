@@ -15,14 +15,16 @@ TESTS = {
 	"cpu/stacks": 400,
 	"cpu/user": 300,
 	"cpu/jit": 300,
+	"wait/begin": 300,
 	"wait/perfwaits": 400,
+	"events/probes": 400,
 	"events/io": 400,
 	"memory/fault": 400,
 	"heap/heap": 600,
 	"docs/cmd_doctor": 300,
 }
 MODULES = ["virtio_pci", "9p", "9pnet_virtio", "overlay"]
-APPLETS = "sh mount mkdir insmod echo chroot ip poweroff uname chmod cut grep head tail sed env".split()
+APPLETS = "sh mount mkdir ln insmod echo chroot ip poweroff uname chmod cut grep head tail sed env".split()
 
 
 def make_initramfs(path, options, modules, tests):

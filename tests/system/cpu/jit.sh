@@ -17,8 +17,12 @@ done
 mkdir elsewhere
 gf run -e cpu -F 499 -o replaced -- "$TRUTH/truth-jitdump" elsewhere 1
 check "the dump is gone" test -z "$(ls elsewhere)"
-check "code that was replaced" near "$(share replaced jit_early)" 33 10
-check "and what replaced it" near "$(share replaced jit_late)" 66 10
+if emulated; then
+	check "code that was replaced, and what replaced it" test "$(share replaced jit_early)" != 0.00 -a "$(share replaced jit_late)" != 0.00
+else
+	check "code that was replaced" near "$(share replaced jit_early)" 33 10
+	check "and what replaced it" near "$(share replaced jit_late)" 66 10
+fi
 check "on disk, too" test "$("$GASFLAME" query replaced "select count(distinct f.name) from sample s join stack k on k.id = s.stack
 	join frame_line l on l.frame = k.frame join function f on f.id = l.function where f.name like 'jit_%'" | tail -1)" = 2
 
