@@ -8,6 +8,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -29,6 +30,8 @@
 #include "profile/profile.h"
 
 #include "gasflame.skel.h"
+
+enum { STORE_TRIES = 20, STORE_PAUSE_MS = 5 }; /* until the kernel has memory for each thread */
 
 /* A thread and what was seen of it. */
 struct faulter {
@@ -153,6 +156,26 @@ static int each_task(struct gasflame_bpf *skeleton, struct err *err)
 	return 0;
 }
 
+/*
+ * Notes each thread that there is. The kernel gives the memory for that from a few pieces that it has ready for each CPU, makes more of them in an
+ * interrupt, and gives none while that CPU is in the middle of it: what failed is tried again.
+ */
+static int note_threads(struct gasflame_bpf *skeleton, struct err *err)
+{
+	int r = each_task(skeleton, err);
+
+	for (int i = 0; r >= 0 && skeleton->bss->fault_unstored && i < STORE_TRIES; i++) {
+		skeleton->bss->fault_unstored = 0;
+		poll(NULL, 0, STORE_PAUSE_MS);
+		r = each_task(skeleton, err);
+	}
+	/* Without it no fault would be counted, and the recording would look as if there were none. */
+	if (r >= 0 && skeleton->bss->fault_unstored)
+		r = err_set(err, ENOMEM, "this kernel has no memory for what each thread faults (BPF task storage; from Linux 6.19 on it has "
+					 "none on a processor without cmpxchg16b): leave fault out of -e");
+	return r;
+}
+
 static int start(struct session *s, struct err *err)
 {
 	struct gasflame_bpf *skeleton = bpfengine_skeleton(s->engine);
@@ -166,13 +189,7 @@ static int start(struct session *s, struct err *err)
 	r = attach_tracepoints(f, skeleton, s->profile, err);
 	if (r >= 0)
 		r = count_all_faults(f, skeleton, err);
-	if (r >= 0)
-		r = each_task(skeleton, err);
-	/* Without it no fault would be counted, and the recording would look as if there were none. */
-	if (r >= 0 && skeleton->bss->fault_unstored)
-		r = err_set(err, ENOMEM, "this kernel has no memory for what each thread faults (BPF task storage; from Linux 6.19 on it has "
-					 "none on a processor without cmpxchg16b): leave fault out of -e");
-	return r;
+	return r >= 0 ? note_threads(skeleton, err) : r;
 }
 
 /* --- what comes in --- */
