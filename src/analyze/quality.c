@@ -256,6 +256,9 @@ static void warn_about_samples(struct quality *q, const struct selection *s)
 	if (lost > 1)
 		warn(q, "%s of the %s were lost%s", show_percent(b, lost), quality_noun(s, 2),
 		     s->kind == SELECT_SAMPLES ? ": record at a lower rate (-F)" : "");
+	if (q->missed && str_percent(q->missed, q->missed + counted(s, &s->recorded)) > 1)
+		warn(q, "up to %s %s were not seen: the kernel skips a program on a CPU where it interrupted the same one for another thread",
+		     str_count(a, q->missed), quality_noun(s, 2));
 	if (s->kind == SELECT_SAMPLES && q->hz && q->hz * 100 < q->hz_asked * 95) /* the rest is rounding */
 		warn(q, "the rate was lowered from %s to %s Hz to keep the overhead down",
 		     str_count(a, q->hz_asked), str_count(b, q->hz));
@@ -455,6 +458,17 @@ static uint64_t count_lost(const struct profile *p, const struct selection *s)
 	return profile_counter(p, KEY_SAMPLES_LOST);
 }
 
+/*
+ * A kernel that lets a thread be preempted within a program at a tracepoint (from 7.0 on) skips that program for others on this CPU meanwhile: neither recorded
+ * nor lost. Ticks of the clock and switches are not preempted.
+ */
+static uint64_t count_missed(const struct profile *p, const struct selection *s)
+{
+	bool may = s->kind == SELECT_CALLS || s->kind == SELECT_EVENTS || s->kind == SELECT_FAULTS || s->kind == SELECT_RECLAIMS;
+
+	return may ? profile_counter(p, KEY_BPF_MISSED) : 0;
+}
+
 static void measure_cost(struct quality *q, const struct profile *p)
 {
 	struct cost c;
@@ -473,6 +487,7 @@ void quality_measure(struct quality *q, const struct profile *p, const struct se
 		.interval = s->kind == SELECT_OBJECTS && strcmp(s->name, "peak") ?
 				    profile_counter(p, KEY_HEAP_INTERVAL_BYTES) : 0,
 		.lost = count_lost(p, s),
+		.missed = count_missed(p, s),
 		.duration_ns = select_duration_ns(p),
 		.target_cpu_ns = target_cpu(p, s),
 		.own_cpu_ns = profile_counter(p, KEY_SELF_CPU_NS) + profile_counter(p, KEY_BPF_RUN_NS),
@@ -547,6 +562,8 @@ void quality_line(const struct quality *q, const struct selection *s, struct buf
 	buf_printf(b, ", %s lost", str_count(a, q->lost));
 	if (q->lost)
 		buf_printf(b, " (%s)", show_percent(a, quality_lost_percent(q, s)));
+	if (q->missed)
+		buf_printf(b, ", up to %s not seen", str_count(a, q->missed));
 	if (q->frames)
 		buf_printf(b, ", %s of frames without a name", show_percent(a, quality_unnamed_percent(q)));
 	if (q->cost_percent >= 0)

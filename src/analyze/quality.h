@@ -24,6 +24,7 @@ struct quality_reason {
 
 struct quality {
 	uint64_t samples, complete, lost; /* of waits: how many waits; of objects: those sampled */
+	uint64_t missed;               /* of calls, events and faults, at most: runs that the kernel skipped, of all programs */
 	uint64_t weight, complete_weight; /* the same as samples and complete, or their ns: by_time */
 	uint64_t interval;             /* of objects: bytes between samples; 0 or 1 = each was seen */
 	uint64_t frames, unnamed;      /* over all stacks of all samples */
@@ -64,5 +65,6 @@ const char *quality_noun(const struct selection *s, uint64_t n);
  * gasflame's own programs: 0.2 % of CPU samples", the last where there are any, as ", 2.1 % with a
  * guessed frame" and ", 30 % unwound by reading code" after "complete";
  * of waits: "2 waits, 99.9 % complete by time (1 cut), ...", and ", standard error of a share up to 0.6 %" after "complete"
- * where that is 0.1 % or more: stacks of short waits are drawn by chance where they are many */
+ * where that is 0.1 % or more: stacks of short waits are drawn by chance where they are many; of calls, events and faults ", up to 6,195 not
+ * seen" after "lost", where the kernel skipped programs */
 void quality_line(const struct quality *q, const struct selection *s, struct buf *b);

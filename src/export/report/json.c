@@ -70,6 +70,8 @@ static void put_quality(struct json *j, const struct quality *q)
 	if (q->by_time) {
 		json_put_uints(j, { "time_ns", q->weight }, { "complete_ns", q->complete_weight }, { "error_ns", q->error_ns });
 	}
+	if (q->missed)
+		json_put_uint(j, "missed", q->missed);
 	json_put_uints(j, { "lost", q->lost }, { "frames", q->frames }, { "unnamed", q->unnamed },
 		       { "own_cpu_ns", q->own_cpu_ns }, { "own_samples", q->own_samples },
 		       { "guessed", q->guessed }, { "derived", q->derived },

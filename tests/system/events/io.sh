@@ -100,9 +100,16 @@ gf run -e cpu,io --max-overhead 0 -o rate.gasflame -- "$TRUTH/truth-iorate" 2000
 made=$(awk '$1 == "calls" { print $2 }' "$STDOUT")
 lost=$(counter rate.gasflame 'io.lost calls')
 seen=$(io_json rate.gasflame "io['read_calls'] + io['write_calls']")
+# A kernel that preempts programs skips some, and says how many: none is missing beyond these.
+missed=$(counter rate.gasflame bpf.missed)
 # A few are not in the program's own count: the loader's reads, and its words at the end.
-check "$made calls at a high rate: $seen are recorded, $lost are counted as lost" near $((seen + lost)) "$((made + 5))" 5
-if [ "$lost" -eq 0 ]; then
+check "$made calls at a high rate: $seen are recorded, $lost are counted as lost, up to $missed were not seen" \
+	test $((seen + lost)) -le $((made + 10)) -a $((seen + lost + missed)) -ge "$made"
+if [ "$missed" -gt 0 ]; then
+	"$GASFLAME" report --what read --format text rate.gasflame >rate.text 2>&1
+	check "which is said" grep -q 'not seen' rate.text
+	skip "calls of each file at a high rate" "this kernel skips programs"
+elif [ "$lost" -eq 0 ]; then
 	check_status "recorded at a high rate" 0
 	for i in 0 7; do
 		check "calls of file $i" same "$(io_json rate.gasflame "(files['$PWD/rate-$i']['read_calls'], files['$PWD/rate-$i']['write_bytes'])")" \

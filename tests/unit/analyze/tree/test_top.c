@@ -128,6 +128,7 @@ static void exact_counts_are_not_called_samples(void **state)
 		{ "read", "bytes", "bytes read, as the calls returned them", "io.lost calls",
 		  "3 calls, 100 % complete, 1 lost (25.0 %)" },
 		{ "sync", "ns", "", "io.lost calls", "3 calls, 100 % complete, 1 lost" },
+		{ "sync", "ns", "", "bpf.missed", "3 calls, 100 % complete, 0 lost, up to 1 not seen" },
 		{ "major-faults", "count", "", "faults.lost", "3 faults, 100 % complete, 1 lost" },
 		{ "reclaim-time", "ns", "", "faults.lost", "3 reclaims, 100 % complete, 1 lost" },
 		{ "syscalls:sys_enter_futex", "count", "tracepoint, counted",
