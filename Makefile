@@ -107,7 +107,7 @@ help:
 	@echo "make            build in $(BUILD)/"
 	@echo "make deps       install what is missing (Debian, apt-get)"
 	@echo "make demo       profile the bundled workload, leave a report"
-	@echo "make test       both builds, all tests, in 18 minutes on two cores; the last line is the sum"
+	@echo "make test       both builds, all tests, in 14 to 18 minutes on two cores; the last line is the sum"
 	@echo "make soak       the heap's and the tasks' hooks in and out of a node 4,000 times, of targets that die or are hostile: an hour, as root;"
 	@echo "                then an agent with three targets for an hour (AGENT_FLAGS='--minutes 60'): its cost, its memory, every window once"
 	@echo "make test-kernels  record in emulated machines with other kernels; KERNEL_FLAGS='--kernels 6.12,6.18 --cases heap',"

@@ -78,9 +78,9 @@ check "a call that failed is counted, not summed" \
 	same "$(times all.gasflame syscalls:sys_exit_read/ret)" "$(truth reads)"
 check "and told apart" same "$(counter all.gasflame event.negative.syscalls:sys_exit_read/ret)" 1
 check "faults are counted" same "$(under all.gasflame page-faults touch_pages)" "$(truth faults)"
-# Before it waits for the signal to end it leaves the CPU once more.
-check "context switches are counted" \
-	same "$(value all.gasflame sched:sched_switch)" $(($(truth switches) + 1))
+# Before it waits for the signal to end it leaves the CPU once more, and on a busy machine perhaps on the way there.
+counted=$(value all.gasflame sched:sched_switch) own=$(truth switches)
+check "context switches are counted ($counted, $own by the program's own count)" test "$counted" -gt "$own" -a "$counted" -le $((own + 4))
 check "by the software event too" \
 	same "$(value all.gasflame context-switches)" "$(value all.gasflame sched:sched_switch)"
 check "stacks are complete" above "$(complete all.gasflame)" 99.5
